@@ -1,0 +1,42 @@
+"""The command line: `headwise`. One file a command; commands import what they need when run."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from headwise import __version__
+from headwise.errors import InputError
+
+app = typer.Typer(
+    name="headwise",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"headwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def headwise(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show version.")
+    ] = False,
+) -> None:
+    """How many attention heads does a task, or a model, need; how wide; and in which layers?"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Bad input: one sentence on standard error, exit code 2."""
+    try:
+        app(arguments)
+    except InputError as error:
+        Console(stderr=True).print(f"headwise: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(2)

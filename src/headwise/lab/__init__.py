@@ -1,0 +1,1 @@
+"""Studies: what to sweep; the store: what came out; run: doing it, here."""

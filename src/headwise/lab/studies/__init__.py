@@ -1,0 +1,1 @@
+"""A file a published experiment."""

@@ -1,0 +1,1 @@
+"""Networks, small enough to read at a sitting."""

@@ -1,0 +1,1 @@
+"""Figures a paper could print, and one self-contained page."""

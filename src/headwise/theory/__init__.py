@@ -1,0 +1,1 @@
+"""Bounds and exact curves. numpy and scipy only: importing this never imports torch."""

@@ -1,0 +1,1 @@
+"""Many models in one program; one seed, one result."""
