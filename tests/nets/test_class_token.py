@@ -1,4 +1,4 @@
-"""The folded network is the paper's network: same outputs and gradients as torch's own attention."""
+"""The folded network is the paper's: same outputs and gradients as torch's own attention."""
 
 import itertools
 from dataclasses import replace

@@ -5,6 +5,8 @@ from typing import Literal
 from headwise.errors import require
 from headwise.spec import spec
 
+Loss = Literal["mse", "cross-entropy"]
+
 
 @spec
 class Training:
@@ -25,7 +27,7 @@ class Training:
     validation: int = 2000
     evaluations: int = 40
     data_seed: int = 0
-    loss: Literal["mse", "cross-entropy"] = "mse"
+    loss: Loss = "mse"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "validation", "evaluations"):

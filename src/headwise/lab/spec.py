@@ -1,0 +1,31 @@
+"""A run: one network, trained on one task, from one seed. The unit of work and of storage."""
+
+from headwise.errors import require
+from headwise.nets.shape import ClassTokenShape
+from headwise.spec import spec, spec_hash
+from headwise.tasks.retrieval import Retrieval
+from headwise.train.training import Training
+
+
+@spec
+class Run:
+    """A result is a function of this and nothing else."""
+
+    task: Retrieval
+    net: ClassTokenShape
+    training: Training
+    seed: int
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, f"the seed is {self.seed}; it is a whole number, not negative")
+
+    @property
+    def key(self) -> str:
+        """The hash under which the result is stored."""
+        return spec_hash(self)
+
+    @property
+    def cost(self) -> float:
+        """Relative cost, for progress bars and balance: tokens × units touched in all steps."""
+        tokens = self.task.length if len(self.net.layers) == 1 else self.task.length**2 / 4 + 64
+        return self.training.steps * self.training.batch * (tokens + 8.0) * self.net.embed_dim

@@ -1,0 +1,198 @@
+"""The store: one SQLite file, one writer, a row a finished run. Anyone can open it with pandas.
+
+A record is on the disk when `add` returns (write-ahead log, full synchronisation), so a process
+killed at any moment loses only what it was computing. `plans` remembers which runs a study asked
+for, so that a report can be made from the file alone.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from headwise.errors import InputError, require
+from headwise.lab.work import Record
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x68656164  # "head", so that another program's database is recognised
+_SCHEMA = """
+CREATE TABLE runs (
+    key TEXT PRIMARY KEY,
+    specification TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    result TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    wall_seconds REAL NOT NULL,
+    finished TEXT NOT NULL
+) STRICT;
+CREATE TABLE plans (
+    study TEXT NOT NULL,
+    tier TEXT NOT NULL,
+    part TEXT NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (study, tier, part, key)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+class Store:
+    """Open for reading with `Store(path)`; for writing with `Store(path, write=True)`."""
+
+    def __init__(self, path: str | Path, write: bool = False) -> None:
+        self.path = Path(path)
+        self._lock = FileLock(f"{self.path}.lock")
+        if write:
+            self._take_lock()
+        else:
+            require(self.path.is_file(), f"there is no store at {self.path}")
+        try:
+            self._database = sqlite3.connect(self.path, isolation_level=None)
+            with self._plain_errors():
+                self._prepare(write)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise InputError(
+                f"another run is writing to {self.path}; wait for it, stop it, or choose another "
+                "store with --store"
+            ) from error
+        except OSError as error:
+            raise InputError(f"cannot write a store at {self.path}: {error.strerror}") from error
+
+    def _prepare(self, write: bool) -> None:
+        database = self._database
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        new = write and tables == 0 and application == 0
+        require(
+            new or application == _APPLICATION_ID,
+            f"{self.path} is a database of another program, not a headwise store",
+        )
+        require(
+            version <= SCHEMA_VERSION,
+            f"{self.path} was written by a newer headwise (schema {version}, this one knows "
+            f"{SCHEMA_VERSION}); upgrade headwise or choose another store",
+        )
+        if write:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+        if new:
+            database.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA application_id = {_APPLICATION_ID};"
+                f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            )
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Store finished runs; they are durable when this returns."""
+        rows = [
+            {
+                **asdict(record),
+                "result": json.dumps(record.result),
+                "versions": json.dumps(record.versions),
+            }
+            for record in records
+        ]
+        columns = "key, specification, seed, status, result, versions, wall_seconds, finished"
+        names = ", ".join(f":{column}" for column in columns.split(", "))
+        with self._transaction():
+            self._database.executemany(f"INSERT INTO runs ({columns}) VALUES ({names})", rows)
+
+    def plan(self, study: str, tier: str, parts: dict[str, list[str]]) -> None:
+        """Remember which runs a tier of a study consists of, replacing what it was before."""
+        rows = [(study, tier, part, key) for part, keys in parts.items() for key in keys]
+        with self._transaction():
+            self._database.execute("DELETE FROM plans WHERE study = ? AND tier = ?", (study, tier))
+            self._database.executemany("INSERT OR IGNORE INTO plans VALUES (?, ?, ?, ?)", rows)
+
+    def keys(self) -> set[str]:
+        """Hashes of all finished runs."""
+        with self._plain_errors():
+            return {key for (key,) in self._database.execute("SELECT key FROM runs")}
+
+    def records(self, study: str, tier: str) -> Iterator[tuple[str, Record]]:
+        """(part, record) for every finished run of a study's tier."""
+        query = (
+            "SELECT part, runs.* FROM plans JOIN runs USING (key) WHERE study = ? AND tier = ? "
+            "ORDER BY part, runs.specification"
+        )
+        with self._plain_errors():
+            rows = self._database.execute(query, (study, tier)).fetchall()
+        for part, key, specification, seed, status, result, versions, seconds, finished in rows:
+            yield (
+                part,
+                Record(
+                    key=key,
+                    specification=specification,
+                    seed=seed,
+                    status=status,
+                    result=json.loads(result),
+                    versions=json.loads(versions),
+                    wall_seconds=seconds,
+                    finished=finished,
+                ),
+            )
+
+    def progress(self) -> list[tuple[str, str, int, int]]:
+        """(study, tier, finished runs, planned runs) for everything ever planned here."""
+        query = (
+            "SELECT study, tier, count(DISTINCT runs.key), count(DISTINCT plans.key) "
+            "FROM plans LEFT JOIN runs USING (key) GROUP BY study, tier ORDER BY study, tier"
+        )
+        with self._plain_errors():
+            return self._database.execute(query).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._plain_errors():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise InputError(
+                f"the store {self.path} cannot be used: {error}. What was reported done before "
+                "is kept"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{self.path} is not a headwise store, or it is damaged ({error})"
+            ) from error
+
+    def close(self) -> None:
+        if hasattr(self, "_database"):
+            self._database.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,82 @@
+"""Doing the work: runs in, records out. This is what a worker process executes."""
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from itertools import groupby
+from typing import Any
+
+from headwise.lab.spec import Run
+from headwise.spec import canonical_json
+from headwise.train.choose import runs_together
+from headwise.train.loop import Outcome, train
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run as it is stored."""
+
+    key: str
+    specification: str
+    seed: int
+    status: str  # "done" or "diverged"
+    result: dict[str, Any]
+    versions: dict[str, str]
+    wall_seconds: float
+    finished: str
+
+
+def jobs(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs that are worth training together, most expensive job first (it balances workers)."""
+
+    def company(run: Run) -> str:
+        together = runs_together(run.net, run.training)
+        return canonical_json((run.task, run.net, run.training, run.seed // together))
+
+    ordered = sorted(runs, key=company)
+    groups = [list(group) for _, group in groupby(ordered, company)]
+    return sorted(groups, key=lambda group: -sum(run.cost for run in group))
+
+
+def perform(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Record]:
+    """Train the runs of one job; they differ in nothing but their seed."""
+    first, started = job[0], time.perf_counter()
+    seeds = [run.seed for run in job]
+    outcomes = train(first.task, first.net, first.training, seeds, on_progress)
+    seconds = (time.perf_counter() - started) / len(job)
+    return [_record(run, outcome, seconds) for run, outcome in zip(job, outcomes, strict=True)]
+
+
+def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
+    return Record(
+        key=run.key,
+        specification=canonical_json(run),
+        seed=run.seed,
+        status="diverged" if outcome.diverged else "done",
+        result={
+            "nmse": outcome.nmse,
+            "nmse_last": outcome.nmse_last,
+            "best_step": outcome.best_step,
+            "curve": outcome.curve,
+            "engine": outcome.engine,
+            "engine_reason": outcome.engine_reason,
+        },
+        versions=versions(),
+        wall_seconds=seconds,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What computed the result."""
+    packages = ("headwise", "torch", "numpy", "numba")
+    return {
+        **{package: version(package) for package in packages},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
