@@ -1,1 +1,31 @@
 """A file a published experiment."""
+
+import importlib
+
+from headwise.errors import InputError, require
+from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.study import Study
+
+STUDIES = {study.name: study for study in (HEAD_COUNT,)}
+
+
+def find_study(name: str) -> Study:
+    """The study of that name, or a user's own by its import path, 'module:name'."""
+    if ":" in name:
+        return _import_study(name)
+    require(
+        name in STUDIES,
+        f"there is no study {name!r}; the studies are {', '.join(STUDIES)}, and 'module:name' "
+        "names one of your own",
+    )
+    return STUDIES[name]
+
+
+def _import_study(path: str) -> Study:
+    module, _, attribute = path.partition(":")
+    try:
+        study = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"no study at {path!r}: {error}") from error
+    require(isinstance(study, Study), f"{path!r} is not a headwise.lab.study.Study")
+    return study

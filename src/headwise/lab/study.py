@@ -1,0 +1,90 @@
+"""What a study is: data plus pure functions of the result table. It does not run anything."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from headwise.errors import require
+from headwise.lab.spec import Run
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A size at which a study can be run, and what it costs."""
+
+    price: str
+    parts: Callable[[], Mapping[str, list[Run]]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the result table says of a claim, with the numbers."""
+
+    status: Literal["holds", "does not hold", "not tested"]
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper, or a question of its readers, as a function of the results."""
+
+    statement: str
+    source: str
+    check: Callable[[pd.DataFrame], Verdict]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Error against `x`, a line for each `colour`; a row of panels for each part.
+
+    `panels` maps a part of the study to its title; with `facet`, a panel for each value of that
+    column. Published numbers of a part are drawn beside ours where there are any.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: Mapping[str, str]
+    x: str
+    colour: str
+    x_log: bool = False
+    facet: str | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An answer with its evidence, or a refusal that says what is missing."""
+
+    sentence: str
+    value: int | None
+    settled_by: str = ""
+
+    @property
+    def conclusive(self) -> bool:
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published experiment that anyone can rerun."""
+
+    name: str
+    title: str
+    question: str
+    paper: str
+    tiers: Mapping[str, Tier]
+    parts: Mapping[str, str]
+    published: Callable[[], pd.DataFrame]
+    claims: tuple[Claim, ...]
+    figures: tuple[Figure, ...]
+    finding: Callable[[pd.DataFrame], Finding]
+    notes: tuple[str, ...] = field(default=())
+
+    def tier(self, name: str) -> Tier:
+        require(
+            name in self.tiers,
+            f"{self.name} has no tier {name!r}; its tiers are {', '.join(self.tiers)}",
+        )
+        return self.tiers[name]

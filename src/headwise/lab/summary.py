@@ -1,0 +1,43 @@
+"""Seeds to summaries: the smallest error, as the paper reports it, and means with intervals."""
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+SETTING = ["part", "layers", "intrinsic_dim", "width", "heads", "head_dim", "length"]
+STUCK = 10.0  # a seed whose error is this many times the best seed's did not train
+
+
+def summarise(results: pd.DataFrame) -> pd.DataFrame:
+    """One row a setting.
+
+    `nmse_min` is the smallest over seeds; `nmse_mean` is the geometric mean, for errors span
+    decades, and `nmse_low`..`nmse_high` its 95 % t-interval, over the seeds that did not diverge.
+    `stuck` counts seeds more than ten times above the best.
+    """
+    rows = []
+    for setting, group in results.groupby(SETTING, sort=True):
+        errors = group["nmse"].dropna().to_numpy(float)
+        row = dict(zip(SETTING, setting, strict=True))
+        row |= {"seeds": len(group), "diverged": int(group["diverged"].sum())}
+        row |= _statistics(errors)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _statistics(errors: np.ndarray) -> dict[str, float | int]:
+    if len(errors) == 0:
+        nothing = dict.fromkeys(("nmse_min", "nmse_mean", "nmse_low", "nmse_high"), np.nan)
+        return {**nothing, "stuck": 0}
+    logs = np.log(np.maximum(errors, 1e-300))
+    mean, low, high = logs.mean(), np.nan, np.nan
+    if len(logs) > 1:
+        half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+        low, high = mean - half, mean + half
+    return {
+        "nmse_min": float(errors.min()),
+        "nmse_mean": float(np.exp(mean)),
+        "nmse_low": float(np.exp(low)),
+        "nmse_high": float(np.exp(high)),
+        "stuck": int((errors > STUCK * errors.min()).sum()),
+    }

@@ -1,0 +1,137 @@
+"""One self-contained HTML page: figures, claims, numbers beside the published ones, data."""
+
+import json
+from typing import Any
+
+import altair as alt
+import jinja2
+import numpy as np
+import pandas as pd
+import vl_convert
+from markupsafe import Markup
+
+from headwise.lab.study import Study
+from headwise.lab.summary import summarise
+from headwise.lab.work import versions
+
+_EXPOSE = "window.vegaEmbed = vegaEmbed;"
+_MARKS = {
+    "holds": ("✓", "holds"),
+    "does not hold": ("✗", "fails"),
+    "not tested": ("–", "untested"),
+}
+
+
+def render(
+    study: Study,
+    tier: str,
+    results: pd.DataFrame,
+    planned: int,
+    charts: dict[str, alt.Chart],
+) -> str:
+    """The page as text. It loads nothing: charts, their library and the data are all inside."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("headwise", "report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    finding = study.finding(results)
+    first = results.drop_duplicates("part")[["part", "specification"]]
+    specifications = {
+        part: json.loads(text) for part, text in first.itertuples(index=False, name=None)
+    }
+    return environment.get_template("page.html.j2").render(
+        title=study.title,
+        paper=study.paper,
+        subtitle=f"Study {study.name}, tier {tier}",
+        question=study.question,
+        finding=finding.sentence,
+        conclusive=finding.conclusive,
+        settled_by=finding.settled_by,
+        figures=[figure for figure in study.figures if figure.name in charts],
+        claims=[_claim_row(study, index, results) for index in range(len(study.claims))],
+        comparisons=comparisons(study, results),
+        notes=study.notes,
+        facts=_facts(study, tier, results, planned),
+        specifications=json.dumps(specifications, indent=1),
+        row_count=len(results),
+        csv=_inline(results.to_csv(index=False)),
+        bundle=vl_convert.javascript_bundle(_EXPOSE),
+        charts=_inline(json.dumps({name: chart.to_dict() for name, chart in charts.items()})),
+        file_name=f"{study.name}-{tier}",
+    )
+
+
+def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
+    """Per part, every setting's error with the published number beside it where there is one."""
+    summary, published = summarise(results), study.published()
+    tables = []
+    for part, title in study.parts.items():
+        ours = summary[summary["part"] == part]
+        if ours.empty:
+            continue
+        theirs = published[published["part"] == part][["heads", "length", "nmse"]]
+        merged = ours.merge(theirs, on=["heads", "length"], how="left")
+        settings = [
+            column
+            for column in ("intrinsic_dim", "width", "heads", "length")
+            if column in ("heads", "length") or merged[column].nunique() > 1
+        ]
+        columns = [*settings, "smallest", "mean", "95 % interval", "seeds", "stuck", "diverged"]
+        with_published = merged["nmse"].notna().any()
+        columns += ["published", "ours/published"] if with_published else []
+        rows = []
+        for row in merged.to_dict("records"):
+            cells = [row[column] for column in settings]
+            interval = f"{_error(row['nmse_low'])} – {_error(row['nmse_high'])}"
+            cells += [_error(row["nmse_min"]), _error(row["nmse_mean"]), interval]
+            cells += [row["seeds"], row["stuck"], row["diverged"]]
+            if with_published:
+                ratio = row["nmse_min"] / row["nmse"]
+                cells += [_error(row["nmse"]), f"{ratio:.2g}×" if np.isfinite(ratio) else "–"]
+            rows.append(cells)
+        tables.append({"title": title, "columns": columns, "rows": rows})
+    return tables
+
+
+def _claim_row(study: Study, index: int, results: pd.DataFrame) -> dict[str, str]:
+    claim = study.claims[index]
+    verdict = claim.check(results)
+    mark, style = _MARKS[verdict.status]
+    return {
+        "statement": claim.statement,
+        "source": claim.source,
+        "status": verdict.status,
+        "numbers": verdict.numbers,
+        "mark": mark,
+        "style": style,
+    }
+
+
+def _facts(study: Study, tier: str, results: pd.DataFrame, planned: int) -> list[tuple[str, str]]:
+    runs = results.drop_duplicates("key")
+    seconds = runs["wall_seconds"].sum()
+    steps = int(runs["steps"].sum())
+    engines = ", ".join(
+        f"{name} ({count})" for name, count in runs["engine"].value_counts().items()
+    )
+    used = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return [
+        ("Runs", f"{len(runs)} of {planned} finished, {int(runs['diverged'].sum())} diverged"),
+        ("Price", study.tiers[tier].price),
+        ("Took", f"{seconds:.0f} CPU-seconds, {steps / seconds:.0f} training steps a second"),
+        ("Engines", engines),
+        ("Seeds", ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))),
+        ("Run with headwise", ", ".join(sorted(runs["headwise_version"].unique()))),
+        ("This page made with", used),
+        ("Rerun", f"headwise study run {study.name} --tier {tier}"),
+    ]
+
+
+def _error(value: float) -> str:
+    return "–" if not np.isfinite(value) else f"{value:.2e}"
+
+
+def _inline(text: str) -> Markup:
+    """Text for a script element: nothing in it may close the element."""
+    return Markup(text.replace("</", "<\\/"))

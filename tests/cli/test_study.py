@@ -1,0 +1,138 @@
+"""The command line as a user meets it."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from headwise import __version__
+from headwise.cli import main
+from headwise.lab.store import Store
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
+STUDY = "tiny_study:TINY"
+
+
+def run(*arguments: str) -> int:
+    try:
+        main(list(arguments))
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished tiny study with its report beside it."""
+    folder = tmp_path_factory.mktemp("study")
+    code = run("study", "run", STUDY, "--store", str(folder / "a.db"), "--report", str(folder))
+    assert code == 0
+    return folder / "a.db"
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out == f"headwise {__version__}\n"
+    for arguments in (["--help"], ["study", "--help"], ["study", "run", "--help"]):
+        assert run(*arguments) == 0
+        assert "Usage" in capsys.readouterr().out
+
+
+def test_list_and_show_describe_every_tier_with_its_price(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("study", "list", "--json") == 0
+    names = [study["name"] for study in json.loads(capsys.readouterr().out)]
+    assert "head-count" in names
+    for name in names:
+        assert run("study", "show", name, "--json") == 0
+        tiers = json.loads(capsys.readouterr().out)["tiers"]
+        assert list(tiers) == ["quick", "standard", "full"]
+        assert tiers["quick"]["runs"] < tiers["standard"]["runs"] < tiers["full"]["runs"]
+        assert all("CPU" in tier["price"] for tier in tiers.values())
+
+
+def test_the_report_is_one_page_without_requests(store: Path) -> None:
+    page = (store.parent / "report.html").read_text()
+    for outside in ('src="http', "src='http", '<link rel="stylesheet"', "@import"):
+        assert outside not in page
+    assert "vegaEmbed" in page
+    assert "Inconclusive" in page
+    for name in ("transition", "reversal"):
+        assert (store.parent / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (store.parent / f"{name}.svg").read_text()[:500]
+        points = pd.read_csv(store.parent / f"{name}.csv")
+        assert len(points[points["source"] == "this run"]) == 9
+
+
+def test_the_report_can_be_rebuilt_from_the_store_alone(store: Path, tmp_path: Path) -> None:
+    assert run("report", str(store), "--out", str(tmp_path)) == 0
+    assert (tmp_path / "report.html").read_text() == (store.parent / "report.html").read_text()
+
+
+def test_status(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("study", "status", "--store", str(store), "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row == {"study": STUDY, "tier": "quick", "finished": 18, "planned": 18}
+
+
+def test_every_export_format_holds_the_same_rows(
+    store: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    readers = {
+        "csv": pd.read_csv,
+        "json": lambda data: pd.read_json(data, orient="records"),
+        "parquet": pd.read_parquet,
+    }
+    frames = {}
+    for format, read in readers.items():
+        arguments = ["study", "export", STUDY, "--store", str(store), "--format", format]
+        assert run(*arguments, "--out", str(tmp_path / format)) == 0
+        frames[format] = read(tmp_path / format)
+        capfdbinary.readouterr()
+        assert run(*arguments) == 0
+        pd.testing.assert_frame_equal(
+            read(io.BytesIO(capfdbinary.readouterr().out)), frames[format]
+        )
+    wanted = {"heads", "head_dim", "length", "intrinsic_dim", "width", "layers", "seed", "nmse"}
+    for frame in frames.values():
+        assert wanted <= set(frame.columns)
+        assert len(frame) == 18
+        assert frame["nmse"].tolist() == pytest.approx(frames["csv"]["nmse"].tolist(), rel=1e-12)
+
+
+BAD = [
+    (["study", "run", "no-such"], "there is no study 'no-such'"),
+    (["study", "run", "head-count", "--tier", "huge"], "has no tier 'huge'"),
+    (["study", "run", "head-count", "--jobs", "0"], "jobs is 0"),
+    (["study", "run", "head-count", "--store", "/proc/no/a.db"], "cannot write a store"),
+    (["study", "run", "no.module:X"], "no study at"),
+    (["study", "run", "json:dumps"], "is not a headwise"),
+    (["study", "show", "no-such"], "there is no study"),
+    (["study", "status", "--store", "/no/such.db"], "there is no store"),
+    (["study", "export", "head-count", "--store", "/no/such.db"], "there is no store"),
+    (["report", "/no/such.db"], "there is no store"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), BAD)
+def test_bad_input_gets_a_sentence_and_exit_code_2(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 2
+    errors = capsys.readouterr().err
+    assert sentence in errors
+    assert "Traceback" not in errors
+
+
+def test_a_store_without_the_study_gets_a_sentence(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("study", "export", "head-count", "--store", str(store)) == 2
+    assert "holds no finished run" in capsys.readouterr().err
+    Store(tmp_path / "empty.db", write=True).close()
+    assert run("report", str(tmp_path / "empty.db")) == 2
+    assert "holds no such study" in capsys.readouterr().err

@@ -1,0 +1,147 @@
+"""Conducting a study: same results whatever happens to the process that runs it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headwise.lab.store import Store
+
+HERE = Path(__file__).parent
+STUDY = "tiny_study:TINY"
+KILLS = int(os.environ.get("HEADWISE_KILLS", "3"))
+
+
+def command(store: Path, *options: str) -> list[str]:
+    base = [sys.executable, "-m", "headwise", "study", "run", STUDY, "--store", str(store)]
+    return [*base, *options]
+
+
+def environment() -> dict[str, str]:
+    paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def finish(store: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        command(store, *options), env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def contents(store: Path) -> dict[str, object]:
+    """Everything that must not depend on how the study was run."""
+    with Store(store) as opened:
+        return {
+            record.key: (record.specification, record.seed, record.status, record.result)
+            for _, record in opened.records(STUDY, "quick")
+        }
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    store = tmp_path_factory.mktemp("undisturbed") / "a.db"
+    finish(store, "--jobs", "2")
+    found = contents(store)
+    assert len(found) == 18
+    return found
+
+
+def test_the_number_of_workers_changes_nothing(
+    undisturbed: dict[str, object], tmp_path: Path
+) -> None:
+    finish(tmp_path / "a.db", "--jobs", "1")
+    assert contents(tmp_path / "a.db") == undisturbed
+
+
+def test_killed_at_random_moments_and_rerun_the_records_are_the_same(
+    undisturbed: dict[str, object], tmp_path: Path
+) -> None:
+    store, moments = tmp_path / "a.db", random.Random(0)
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            command(store, "--jobs", "2"),
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(1, 9))
+        process.kill()
+        process.wait()
+    finish(store, "--jobs", "2")
+    assert contents(store) == undisturbed
+
+
+def test_a_finished_study_runs_nothing_twice(
+    undisturbed: dict[str, object], tmp_path: Path
+) -> None:
+    store = tmp_path / "a.db"
+    finish(store)
+    stamps = {record.finished for _, record in Store(store).records(STUDY, "quick")}
+    time.sleep(1.1)
+    finish(store)
+    assert {record.finished for _, record in Store(store).records(STUDY, "quick")} == stamps
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
+    undisturbed: dict[str, object], tmp_path: Path
+) -> None:
+    store = tmp_path / "a.db"
+    process = subprocess.Popen(
+        command(store, "--jobs", "1"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for_a_record(store)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Stopped." in errors
+    assert "Traceback" not in errors
+    assert 0 < len(contents(store)) < 18
+    assert no_process_is_left(process.pid)
+    finish(store)
+    assert contents(store) == undisturbed
+
+
+def test_a_second_run_on_the_same_store_is_refused(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True):
+        done = subprocess.run(
+            command(tmp_path / "a.db"), env=environment(), capture_output=True, text=True
+        )
+    assert done.returncode == 2
+    assert "another run is writing" in done.stderr
+
+
+def no_process_is_left(group: int) -> bool:
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def wait_for_a_record(store: Path) -> None:
+    for _ in range(600):
+        if store.exists() and len(contents_or_nothing(store)) > 0:
+            return
+        time.sleep(0.1)
+    raise AssertionError("no run finished within a minute")
+
+
+def contents_or_nothing(store: Path) -> dict[str, object]:
+    try:
+        return contents(store)
+    except Exception:  # the file may be half a second old
+        return {}

@@ -1,0 +1,132 @@
+"""The store: durable, single-writer, and plain about what is wrong."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from headwise.errors import InputError
+from headwise.lab.store import SCHEMA_VERSION, Store
+from headwise.lab.work import Record
+
+
+def record(key: str, seed: int = 0) -> Record:
+    return Record(
+        key=key,
+        specification="{}",
+        seed=seed,
+        status="done",
+        result={"nmse": 0.1 + 0.2, "curve": [[1, None, 0.5]]},
+        versions={"headwise": "0"},
+        wall_seconds=1.5,
+        finished="2026-01-01T00:00:00+00:00",
+    )
+
+
+def test_records_come_back_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "a.db"
+    with Store(path, write=True) as store:
+        store.plan("s", "quick", {"b": ["k2", "k1", "missing"], "a": ["k1"]})
+        store.add([record("k1", 1), record("k2", 2)])
+    with Store(path) as store:
+        assert store.keys() == {"k1", "k2"}
+        found = list(store.records("s", "quick"))
+        assert [(part, r.key) for part, r in found] == [("a", "k1"), ("b", "k1"), ("b", "k2")]
+        assert found[0][1] == record("k1", 1)
+        assert store.progress() == [("s", "quick", 2, 3)]
+        assert list(store.records("s", "full")) == []
+
+
+def test_anyone_can_open_it_with_pandas(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.add([record("k1")])
+    with sqlite3.connect(tmp_path / "a.db") as database:
+        frame = pd.read_sql("SELECT * FROM runs", database)
+    database.close()
+    assert frame["seed"].tolist() == [0]
+
+
+def test_a_record_is_on_disk_when_add_returns(tmp_path: Path) -> None:
+    """A child adds a record and dies without closing anything."""
+    pid = os.fork()
+    if pid == 0:
+        store = Store(tmp_path / "a.db", write=True)
+        store.add([record("k1")])
+        os._exit(9)
+    os.waitpid(pid, 0)
+    with Store(tmp_path / "a.db", write=True) as store:
+        assert store.keys() == {"k1"}
+
+
+def test_nothing_is_stored_twice_and_a_failed_batch_leaves_no_trace(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.add([record("k1")])
+        with pytest.raises(InputError):
+            store.add([record("k2"), record("k1")])
+        assert store.keys() == {"k1"}
+
+
+def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.add([record("k1")])
+        with pytest.raises(InputError, match="another run is writing"):
+            Store(tmp_path / "a.db", write=True)
+        with Store(tmp_path / "a.db") as reader:
+            assert reader.keys() == {"k1"}
+    Store(tmp_path / "a.db", write=True).close()
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path / "a.db", write=True).close()
+    with sqlite3.connect(tmp_path / "a.db") as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.close()
+    for write in (False, True):
+        with pytest.raises(InputError, match="newer headwise"):
+            Store(tmp_path / "a.db", write=write)
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_other_files_are_refused_and_left_alone(tmp_path: Path, write: bool) -> None:
+    text = tmp_path / "text.db"
+    text.write_text("this is not a database at all, but it is long enough " * 20)
+    with pytest.raises(InputError, match="not a headwise store"):
+        Store(text, write=write)
+    assert text.read_text().startswith("this is not")
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    with pytest.raises(InputError, match="another program"):
+        Store(other, write=write)
+
+
+def test_a_damaged_store_is_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Store(path, write=True) as store:
+        store.add([record(f"k{i}") for i in range(200)])
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x5a" * (len(content) - 4096)
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=r"damaged|cannot be used"), Store(path) as store:
+        store.keys()
+
+
+def test_a_full_disk_gets_a_sentence_and_keeps_what_was_done(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.add([record("k1")])
+        (pages,) = store._database.execute("PRAGMA page_count").fetchone()
+        store._database.execute(f"PRAGMA max_page_count = {pages}")  # what a full disk looks like
+        with pytest.raises(InputError, match="full"):
+            store.add([record(f"x{i}") for i in range(500)])
+        assert store.keys() == {"k1"}
+
+
+def test_missing_and_unwritable_places_get_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no store at"):
+        Store(tmp_path / "none.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write a store"):
+        Store(tmp_path / "file" / "a.db", write=True)

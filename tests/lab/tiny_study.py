@@ -1,0 +1,30 @@
+"""A study small enough for tests: the transition of max + min, a few hundred steps."""
+
+from dataclasses import replace
+
+from headwise.lab.spec import Run
+from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.study import Tier
+from headwise.nets.shape import ClassTokenShape
+from headwise.tasks.retrieval import sum_of_maxima
+from headwise.train.training import Training
+
+
+def parts() -> dict[str, list[Run]]:
+    training = Training(steps=120, rate=1e-2, samples=256, validation=64, evaluations=4)
+    return {
+        "transition": [
+            Run(
+                task=sum_of_maxima(length, intrinsic_dim=2),
+                net=ClassTokenShape.standard(token_dim=4, heads=heads, width=8, head_dim=4),
+                training=training,
+                seed=seed,
+            )
+            for length in (4, 6, 8)
+            for heads in (1, 2, 3)
+            for seed in (0, 1)
+        ]
+    }
+
+
+TINY = replace(HEAD_COUNT, name="tiny", tiers={"quick": Tier("a few seconds", parts)})
