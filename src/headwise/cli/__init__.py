@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
+from headwise.cli import bound
 from headwise.errors import InputError
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.add_typer(bound.app, name="bound")
 
 
 def _show_version(wanted: bool) -> None:
