@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
+from headwise.cli import bound, study
 from headwise.cli.report import report
-from headwise.cli.study import app as study_app
 from headwise.errors import InputError
 
 app = typer.Typer(
@@ -18,7 +18,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.add_typer(study_app, name="study")
+app.add_typer(bound.app, name="bound")
+app.add_typer(study.app, name="study")
 app.command()(report)
 
 

@@ -1,0 +1,80 @@
+"""`headwise bound`: what the theory promises and forbids, in words or as JSON."""
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwise.errors import require
+
+if TYPE_CHECKING:
+    from headwise.theory import Bound
+
+app = typer.Typer(no_args_is_help=True, help="What theory promises and what it forbids.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+
+
+class Values(StrEnum):
+    """What the heads' value-output matrices may be."""
+
+    general = "general"
+    scalar = "scalar"
+
+
+@app.command("head-count")
+def head_count(
+    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
+    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
+    length: Annotated[int, typer.Option(help="Tokens in a sequence.")],
+    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    set_fraction: Annotated[
+        float, typer.Option(help="Share of the positions that each feature looks at.")
+    ] = 0.25,
+    as_json: AsJson = False,
+) -> None:
+    """How fast the parameters of a network with too few heads must grow as its error falls.
+
+    Example: `headwise bound head-count --heads 2 --intrinsic-dim 4 --length 128 --head-dim 8`
+    """
+    from headwise.theory.head_count import lower_bound_exponent
+
+    _show(lower_bound_exponent(heads, intrinsic_dim, length, head_dim, set_fraction), as_json)
+
+
+@app.command("rank")
+def rank(
+    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
+    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
+    heads: Annotated[
+        int | None, typer.Option(help="Ask for the least error of this many heads.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
+    ] = None,
+    values: Annotated[
+        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
+    ] = Values.general,
+    highest_degree: Annotated[
+        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
+    ] = 399,
+    as_json: AsJson = False,
+) -> None:
+    """What heads of low rank cannot do: the least error of --heads, or the heads for --error.
+
+    Example: `headwise bound rank --dim 64 --rank 8 --error 0.1`
+    """
+    from headwise.theory.rank import error_lower_bound, heads_needed
+
+    require((heads is None) != (error is None), "give either --heads or --error")
+    if heads is not None:
+        bound = error_lower_bound(dim, rank, heads, values.value, highest_degree=highest_degree)
+    else:
+        assert error is not None
+        bound = heads_needed(dim, rank, error, values.value, highest_degree=highest_degree)
+    _show(bound, as_json)
+
+
+def _show(bound: "Bound", as_json: bool) -> None:
+    print(json.dumps(bound.to_data(), ensure_ascii=False, indent=2) if as_json else bound)

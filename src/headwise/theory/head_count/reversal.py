@@ -1,0 +1,23 @@
+"""The reversal score: do longer sequences make a task harder or easier?"""
+
+import math
+from collections.abc import Mapping
+
+from headwise.errors import require
+
+
+def reversal_score(errors_by_length: Mapping[int, float]) -> float:
+    """How often, and how far, longer sequences are easier: the sign that heads are enough.
+
+    The sum of max(error(T1) − error(T2), 0) over T1 < T2, divided by the range of the errors; 0
+    where the error only grows with the length.
+    """
+    require(len(errors_by_length) >= 2, "reversal_score needs the errors of at least two lengths")
+    finite = all(math.isfinite(error) for error in errors_by_length.values())
+    require(finite, "reversal_score needs finite errors, one for each length")
+    errors = [errors_by_length[length] for length in sorted(errors_by_length)]
+    spread = max(errors) - min(errors)
+    if spread == 0:
+        return 0.0
+    drops = (max(a - b, 0.0) for i, a in enumerate(errors) for b in errors[i + 1 :])
+    return sum(drops) / spread

@@ -1,0 +1,80 @@
+"""How far softmax attention is from the minimum it imitates: certificates, not estimates.
+
+A head that looks for the smallest of the values v_t attends with p = softmax(-v/τ), τ the
+temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead of min v.
+"""
+
+import math
+
+from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.checks import positive, whole
+
+
+def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> Bound:
+    """The largest possible Σ p_t v_t - min v over `count` values of any size (never negative).
+
+    Sharp form, τ·W((count-1)/e) with Lambert's W. Let the minimum be 0 and F = Σ p_t v_t. Then
+    ∂F/∂v_t = p_t (1 + (F - v_t)/τ), which is positive at v_t = 0, so a maximiser has each other
+    value either at F + τ or at infinity; a value at infinity only lowers the count, and the
+    result increases in it. With all at v = F + τ, F·(1 + (count-1) e^(-v/τ)) = (count-1) v
+    e^(-v/τ), that is (F/τ) e^(F/τ) = (count-1)/e. It is attained, so no smaller bound is true.
+
+    Log form, τ·log(count), from the free energy: F - τ·H(p) = -τ·log Σ e^(-v_t/τ) ≤ 0 and the
+    entropy H(p) ≤ log(count). Weaker, and easier to invert for the temperature.
+    """
+    count = whole("count", count, most=None)
+    temperature = positive("temperature", temperature)
+    if count == 1:
+        value = 0.0
+    elif sharp:
+        from scipy.special import wrightomega
+
+        # W(e^x) is Wright's omega of x: no overflow, however long the sequence.
+        value = temperature * float(wrightomega(math.log(count - 1) - 1))
+    else:
+        value = temperature * math.log(count)
+    return Bound(
+        quantity="largest error of a softmax-weighted mean as a minimum",
+        value=value,
+        verdict=Verdict.HOLDS,
+        statement=(
+            f"The softmax-weighted mean of {count:,} values at temperature {temperature:g} exceeds "
+            f"their minimum by at most {value:.4g}"
+            + (", and some values attain it." if sharp else ".")
+        ),
+        source="stationary point" if sharp else "free-energy inequality",
+        status=Status.DERIVED,
+        assumptions=("Scores are the exact values, divided by the temperature.",),
+    )
+
+
+def softmax_leakage(outside: int, temperature: float, gate: float, value_range: float) -> Bound:
+    """What `outside` positions that the head should ignore can add to its error.
+
+    Their scores are lowered by `gate`; all values lie in an interval of length `value_range`.
+    With Z the softmax's sum over the wanted positions, Z ≥ e^(-min/τ), each unwanted term is at
+    most x = e^(-(gate - value_range)/τ) of Z. So the unwanted mass q is at most n·x/(1 + n·x),
+    and the output moves by q times a difference of two means: at most q·value_range either way.
+    """
+    outside = whole("outside", outside, least=0)
+    temperature = positive("temperature", temperature)
+    gate = positive("gate", gate)
+    value_range = positive("value_range", value_range)
+    if outside == 0:
+        mass = 0.0
+    else:
+        log_terms = math.log(outside) - (gate - value_range) / temperature
+        mass = 1 / (1 + math.exp(min(-log_terms, 700.0)))
+    value = mass * value_range
+    return Bound(
+        quantity="largest error that ignored positions add",
+        value=value,
+        verdict=Verdict.HOLDS,
+        statement=(
+            f"{outside:,} positions behind a gate of {gate:g} take at most {mass:.3g} of the "
+            f"attention and move the output by at most {value:.4g}."
+        ),
+        source="mass of the gated positions",
+        status=Status.DERIVED,
+        assumptions=(f"All values lie in an interval of length {value_range:g}.",),
+    )

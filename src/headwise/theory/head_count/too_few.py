@@ -1,0 +1,166 @@
+"""What too few heads cost: the lower bound on parameters, and its map over heads and lengths."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headwise.errors import require
+from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.checks import positive, whole
+from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, feature_sizes
+
+SET_FRACTION = 1 / 4
+"""The paper's targets have |S_i| ≥ length/4."""
+
+
+def exponent_formula(
+    heads: int, intrinsic_dim: int, length: int, head_dim: int, set_fraction: float
+) -> float:
+    """k of theorem 2(2) as printed, negative values included; rounded once: its sign is right."""
+    positions = _as_written(set_fraction) * length
+    return float((positions - heads - intrinsic_dim + 1) / ((head_dim + 1) * heads + 1) - 1)
+
+
+def lower_bound_exponent(
+    heads: int,
+    intrinsic_dim: int,
+    length: int,
+    head_dim: int,
+    set_fraction: float = SET_FRACTION,
+    *,
+    readout_layers: Literal[2, 5] = 2,
+) -> Bound:
+    """Theorem 2(2): with heads < intrinsic_dim, params = Ω(1/error^k); the value is k.
+
+    Each head has one place where it responds most; with too few heads some feature's basin holds
+    none. The subsequences that fit into that basin outnumber the (1/ε)^((k+1)(n+1)s) cells of
+    attention outputs, so two of them collide: targets 3ε apart, head outputs ε^(k+1) apart. The
+    pigeonhole counts the free positions of one S_i, which the paper takes to be length/4; with
+    sets of set_fraction·length positions the same count gives the variant (derived).
+    """
+    intrinsic_dim, length = feature_sizes(intrinsic_dim, length)
+    heads, head_dim = whole("heads", heads), whole("head_dim", head_dim)
+    set_fraction = positive("set_fraction", set_fraction, most=1)
+    require(readout_layers in (2, 5), f"readout_layers must be 2 or 5, not {readout_layers!r}")
+    exponent = exponent_formula(heads, intrinsic_dim, length, head_dim, set_fraction)
+    if readout_layers == 5:
+        exponent /= 4  # the paper's relaxation: Ω(1/ε^(k/4)) for a five-layer readout
+
+    value: float | None = None
+    if heads >= intrinsic_dim:
+        verdict = Verdict.NOT_APPLICABLE
+        statement = (
+            f"{heads} heads are enough for {intrinsic_dim} features: the bound is about fewer "
+            "heads than features. Theorem 2(1) promises an efficient network here."
+        )
+    elif exponent <= 0:
+        verdict = Verdict.VACUOUS
+        statement = (
+            f"The formula gives k = {exponent:.4g}, which forbids nothing. With {heads} of "
+            f"{intrinsic_dim} heads it says something from length "
+            f"{_first_informative_length(heads, intrinsic_dim, head_dim, set_fraction):,} on."
+        )
+    else:
+        verdict, value = Verdict.HOLDS, exponent
+        statement = (
+            f"With {heads} of the {intrinsic_dim} heads needed, the parameters grow at least like "
+            f"1/error^{exponent:.4g}: each further digit of accuracy multiplies them by "
+            f"{10 ** min(exponent, 300):.4g}, constants aside."
+        )
+    as_printed = set_fraction == SET_FRACTION
+    return Bound(
+        quantity="exponent k of params = Ω(1/error^k)",
+        value=value,
+        verdict=verdict,
+        statement=statement,
+        source=f"{PAPER}, theorem 2(2)"
+        + ("" if as_printed else f", its proof with |S_i| ≥ {set_fraction:g}·length"),
+        status=Status.PROVED if as_printed else Status.DERIVED,
+        assumptions=(
+            f"Every feature looks at {set_fraction:g} of the {length:,} positions or more.",
+            REGULAR,
+            BOUNDED,
+            f"The readout has {readout_layers} layers.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseMap:
+    """The lower bound's exponent over heads × lengths; NaN where it is vacuous or silent."""
+
+    intrinsic_dim: int
+    head_dim: int
+    set_fraction: float
+    heads: Int[np.ndarray, " heads"]
+    lengths: Int[np.ndarray, " lengths"]
+    exponent: Float[np.ndarray, "heads lengths"]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a cell, ready for `pandas.DataFrame` or JSON."""
+        return [
+            {
+                "heads": int(heads),
+                "length": int(length),
+                "exponent": None if np.isnan(value) else float(value),
+                "verdict": str(self._verdict(int(heads), float(value))),
+            }
+            for heads, row in zip(self.heads, self.exponent, strict=True)
+            for length, value in zip(self.lengths, row, strict=True)
+        ]
+
+    def _verdict(self, heads: int, value: float) -> Verdict:
+        if heads >= self.intrinsic_dim:
+            return Verdict.NOT_APPLICABLE
+        return Verdict.VACUOUS if np.isnan(value) else Verdict.HOLDS
+
+
+def phase_map(
+    heads: Sequence[int],
+    lengths: Sequence[int],
+    intrinsic_dim: int,
+    head_dim: int,
+    set_fraction: float = SET_FRACTION,
+) -> PhaseMap:
+    """`lower_bound_exponent` on a grid."""
+    require(len(heads) > 0 and len(lengths) > 0, "phase_map needs at least one head and one length")
+    head_axis = np.array([whole("heads", count) for count in heads])
+    length_axis = np.array([feature_sizes(intrinsic_dim, length)[1] for length in lengths])
+    head_dim = whole("head_dim", head_dim)
+    set_fraction = positive("set_fraction", set_fraction, most=1)
+    exponent = np.array(
+        [
+            [
+                exponent_formula(int(count), intrinsic_dim, int(length), head_dim, set_fraction)
+                for length in length_axis
+            ]
+            for count in head_axis
+        ]
+    )
+    informative = (head_axis[:, None] < intrinsic_dim) & (exponent > 0)
+    return PhaseMap(
+        intrinsic_dim=intrinsic_dim,
+        head_dim=head_dim,
+        set_fraction=set_fraction,
+        heads=head_axis,
+        lengths=length_axis,
+        exponent=np.where(informative, exponent, np.nan),
+    )
+
+
+def _first_informative_length(
+    heads: int, intrinsic_dim: int, head_dim: int, set_fraction: float
+) -> int:
+    """The least length with k > 0, that is set_fraction·length > (n+2)s + D."""
+    threshold = ((head_dim + 2) * heads + intrinsic_dim) / _as_written(set_fraction)
+    return math.floor(threshold) + 1
+
+
+def _as_written(number: float) -> Fraction:
+    """0.1 as one tenth, not as the binary fraction next to it."""
+    return Fraction(repr(number))

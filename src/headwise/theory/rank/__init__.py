@@ -1,0 +1,27 @@
+"""Rank: what it costs to split attention into heads of low rank (arXiv 2407.16153).
+
+The target is the nearest neighbour: of two points on the sphere, the one closer to the query. One
+head of full rank is exact; heads of low rank are not, however many one can afford. `error` is the
+mean square E‖target - output‖², which is 1 for an output of zero.
+"""
+
+from headwise.theory.rank.lower_bound import PLATEAU, error_lower_bound, heads_needed
+from headwise.theory.rank.random_features import (
+    RandomFeatures,
+    fit_random_features,
+    random_features_error,
+)
+from headwise.theory.rank.rates import published_rates
+from headwise.theory.rank.vote import VoteError, vote_error
+
+__all__ = [
+    "PLATEAU",
+    "RandomFeatures",
+    "VoteError",
+    "error_lower_bound",
+    "fit_random_features",
+    "heads_needed",
+    "published_rates",
+    "random_features_error",
+    "vote_error",
+]

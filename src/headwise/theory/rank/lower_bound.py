@@ -1,0 +1,213 @@
+"""What heads of low rank cannot do: a lower bound on their error that a program can compute.
+
+Setting: two points x_1 ⟂ x_2 and a query y, uniform on the sphere S^(dim-1); the target f is the
+point nearer to y; the layer is A = Σ_h M_h X φ_h(W_h X, y) with W_h of rank ≤ `rank`, any matrix
+M_h, and any map φ_h to weights on the two points; the error is E‖f - A‖² (1 for A = 0).
+
+**Theorem (derived).** E‖f - A‖² ≥ ½ Σ_{ℓ odd} η_ℓ² · max(0, 1 - heads·D(rank,ℓ)/N(dim,ℓ)), with
+D(rank,ℓ) = Σ_{j = ℓ-2, ℓ, ℓ+2; j ≥ 0} C(rank+j-1, j), or C(rank+ℓ-1, ℓ) if every M_h ∝ I.
+
+**Proof.** Let w = (x_1 - x_2)/√2 and s = (x_1 + x_2)/√2, again a uniform orthonormal pair. Then
+f = (s + sgn⟨w,y⟩ w)/√2, and with g_h the difference of the two weights X φ_h = (s + g_h w)/√2.
+1. *Project on w.* ‖f - A‖² ≥ ½ (sgn⟨w,y⟩ - Σ_h wᵀM_h s - Σ_h g_h wᵀM_h w)².
+2. *Average over s* given w and y (Jensen). s is uniform on the sphere of w^⊥ and independent of y,
+   so wᵀM_h s averages to 0. The law of W_h s depends only on W_h(I - wwᵀ)W_hᵀ, hence on W_h w: g_h
+   averages to a G_h(W_h w, y). Left: ½ E(sgn⟨w,y⟩ - Σ_h (wᵀM_h w) G_h(W_h w, y))².
+3. *Count dimensions* for a fixed y. As a function of w, G_h is invariant under the rotations that
+   fix the row space of W_h, and so is each of its harmonic parts: those of degree j span
+   C(rank+j-1, j) dimensions. Multiplied by a quadratic form, only parts of degree ℓ-2, ℓ and ℓ+2
+   reach degree ℓ. So the fit's degree-ℓ part lies in a space V_ℓ that does not depend on y, of
+   dimension ≤ heads·D(rank,ℓ). A constant form (M_h ∝ I) keeps the degree.
+4. *Average over y.* The degree-ℓ part of sgn⟨·,y⟩ is λ_ℓ Z_ℓ(·,y). For an orthonormal basis v of
+   V_ℓ its projection has the squared norm λ_ℓ² Σ_v v(y)², on average λ_ℓ² dim V_ℓ, out of
+   η_ℓ² = λ_ℓ² N(dim,ℓ). The degrees are orthogonal; sum what is left. ∎
+
+Every term is ≥ 0, so a sum that stops at some degree is still a bound.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from headwise.errors import require
+from headwise.theory.bound import Bound, Status, Verdict, readable
+from headwise.theory.checks import positive, whole
+from headwise.theory.rank.harmonics import (
+    log_dimensions,
+    log_invariant_dimensions,
+    log_sign_masses,
+    odd_degrees,
+)
+
+Values = Literal["general", "scalar"]
+
+PLATEAU = 0.5 * (1 - 2 / math.pi)
+"""What is left in high dimension when only the linear part (degree 1) of the target is fitted."""
+
+HIGHEST_DEGREE = 399
+"""Where the sum stops unless told otherwise; going on adds at most 0.005 at dim ≤ 64."""
+
+LARGEST_DIM = 10**6
+MOST_DIGITS = 4000
+"""`heads_needed` stops counting here: Python prints no integer of more than 4300 digits."""
+
+_EXACT = 2**40
+_SOURCE = "harmonic dimension count, proof in headwise.theory.rank.lower_bound"
+_FULL_RANK = "rank paper (arXiv 2407.16153), theorem 1"
+
+
+def error_lower_bound(
+    dim: int,
+    rank: int,
+    heads: int,
+    values: Values = "general",
+    *,
+    highest_degree: int = HIGHEST_DEGREE,
+) -> Bound:
+    """The least mean-square error of any layer of `heads` heads of rank `rank`."""
+    dim, rank = _sizes(dim, rank)
+    heads = whole("heads", heads, most=None)
+    curve = _Curve(dim, rank, values, highest_degree)
+    value = curve.error(math.log(heads)) if rank < dim else 0.0
+    many = f"{readable(heads)} head{'s' if heads > 1 else ''} of rank {rank}"
+    if rank == dim:
+        verdict = Verdict.NOT_APPLICABLE
+        statement = "One head of full rank finds the nearer point exactly: nothing is forbidden."
+    elif value == 0:
+        verdict = Verdict.VACUOUS
+        statement = f"{many} outnumber the harmonics of every degree up to {highest_degree}."
+    else:
+        verdict = Verdict.HOLDS
+        statement = (
+            f"No attention layer of {many} in dimension {dim} has a mean-square error below "
+            f"{value:.4f} at finding the nearer of two points. Answering zero scores 1; one head "
+            f"of full rank {dim} scores 0."
+        )
+    return Bound(
+        quantity="least mean-square error",
+        value=value if verdict is Verdict.HOLDS else None,
+        verdict=verdict,
+        statement=statement,
+        source=_FULL_RANK if rank == dim else _SOURCE,
+        status=Status.PROVED if rank == dim else Status.DERIVED,
+        assumptions=_assumptions(values, highest_degree),
+    )
+
+
+def heads_needed(
+    dim: int,
+    rank: int,
+    error: float,
+    values: Values = "general",
+    *,
+    highest_degree: int = HIGHEST_DEGREE,
+) -> Bound:
+    """The least number of heads that `error_lower_bound` does not rule out at this error.
+
+    Exact for this sum up to 2^40 heads; beyond that ten significant digits, as many as double
+    precision holds. Cut at 10^4000, which is still a true "at least".
+    """
+    dim, rank = _sizes(dim, rank)
+    error = positive("error", error)
+    curve = _Curve(dim, rank, values, highest_degree)
+    value: int | None
+    if rank == dim:
+        value, verdict = 1, Verdict.HOLDS
+        statement = f"One head of full rank {dim} reaches any error, for any number of points."
+    elif error >= 1:
+        value, verdict = None, Verdict.VACUOUS
+        statement = "Answering zero has a mean-square error of 1: no head is needed."
+    else:
+        value, verdict = curve.heads(error), Verdict.HOLDS
+        statement = (
+            f"A mean-square error of {error:g} at finding the nearer of two points in dimension "
+            f"{dim} takes at least {readable(value)} heads of rank {rank}. One head of full rank "
+            f"{dim} reaches 0."
+            if value > 1
+            else f"The bound does not rule out one head of rank {rank} at an error of {error:g}."
+        )
+    return Bound(
+        quantity="least number of heads",
+        value=value,
+        verdict=verdict,
+        statement=statement,
+        source=_FULL_RANK if rank == dim else _SOURCE,
+        status=Status.PROVED if rank == dim else Status.DERIVED,
+        assumptions=_assumptions(values, highest_degree),
+    )
+
+
+class _Curve:
+    """The bound as a function of log(heads), for one dimension and rank."""
+
+    def __init__(self, dim: int, rank: int, values: Values, highest_degree: int) -> None:
+        highest_degree = whole("highest_degree", highest_degree, most=2**20 - 1)
+        degrees = odd_degrees(highest_degree)
+        self.mass: Float[np.ndarray, " degrees"] = np.exp(log_sign_masses(dim, highest_degree))
+        self.log_share = (  # log D(rank,ℓ)/N(dim,ℓ): the part of a degree that one head can cover
+            _log_coverage(rank, degrees, values) - log_dimensions(dim, highest_degree)[degrees]
+        )
+
+    def error(self, log_heads: float) -> float:
+        uncovered = -np.expm1(np.minimum(log_heads + self.log_share, 0))
+        return float(0.5 * np.sum(self.mass * uncovered))
+
+    def heads(self, error: float) -> int:
+        """The inverse: the curve falls from error(log 1) to 0, so bisect in log(heads)."""
+        if self.error(0.0) <= error:
+            return 1
+        low, high = 0.0, -float(self.log_share.min())
+        while high - low > 1e-15 * high:
+            middle = (low + high) / 2
+            if middle in (low, high):
+                break
+            low, high = (low, middle) if self.error(middle) <= error else (middle, high)
+        if high > math.log(_EXACT):
+            return _power_of_e(high)
+        heads = round(math.exp(high))
+        while self.error(math.log(heads)) > error:
+            heads += 1
+        while heads > 1 and self.error(math.log(heads - 1)) <= error:
+            heads -= 1
+        return heads
+
+
+def _log_coverage(rank: int, degrees: np.ndarray, values: Values) -> Float[np.ndarray, " degrees"]:
+    """log D(rank, ℓ): the dimensions of degree ℓ that one head can reach."""
+    require(
+        values in ("general", "scalar"), f"values must be 'general' or 'scalar', not {values!r}"
+    )
+    log_invariant = log_invariant_dimensions(rank, int(degrees[-1]) + 2)
+    if values == "scalar":
+        return np.asarray(log_invariant[degrees])
+    below = np.where(degrees >= 2, log_invariant[np.maximum(degrees - 2, 0)], -np.inf)
+    sides = np.logaddexp(below, log_invariant[degrees + 2])
+    return np.asarray(np.logaddexp(log_invariant[degrees], sides))
+
+
+def _power_of_e(log_value: float) -> int:
+    """e^log_value to ten digits, rounded up, as an integer of at most `MOST_DIGITS` digits."""
+    log10 = log_value / math.log(10)
+    if log10 >= MOST_DIGITS:
+        return int(10**MOST_DIGITS)
+    exponent = math.floor(log10)
+    return math.ceil(10 ** (log10 - exponent) * 10**9) * int(10 ** (exponent - 9))
+
+
+def _sizes(dim: int, rank: int) -> tuple[int, int]:
+    dim, rank = whole("dim", dim, least=2, most=LARGEST_DIM), whole("rank", rank)
+    require(rank <= dim, f"rank must be at most dim = {dim}, not {rank}: a head cannot see more")
+    return dim, rank
+
+
+def _assumptions(values: Values, highest_degree: int) -> tuple[str, ...]:
+    return (
+        "Two orthogonal points and a query, each uniform on the sphere; mean over inputs.",
+        "One layer whose output is the sum of its heads: nothing is added to it.",
+        "Value-output matrices are multiples of the identity."
+        if values == "scalar"
+        else "Value-output matrices are arbitrary.",
+        f"Harmonics up to degree {highest_degree} are counted; more can only raise the bound.",
+    )

@@ -1,0 +1,99 @@
+"""What a second layer buys: rank-1 heads vote, two points, and a last head takes the majority.
+
+Head h of layer 1 has one random direction u as query and key: it votes for the point with the
+larger (u·x_i)(u·y), rightly iff u·w and u·y have the sign of t = ⟨w,y⟩ between them. The angle of w
+and y is π/2 - asin t, so a vote is right with probability ½ + asin|t|/π, independently of the
+others. A wrong majority costs ‖x_1 - x_2‖² = 2: the mean-square error is 2·P(wrong).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.checks import whole
+
+_NODES = 400
+
+
+class VoteError(NamedTuple):
+    """Three answers to one question: a formula, the exact mean, and a bound proved by hand."""
+
+    estimate: Bound
+    expected: Bound
+    upper: Bound
+
+
+def vote_error(dim: int, heads: int) -> VoteError:
+    """The mean-square error of the two-layer majority vote of `heads` random rank-1 heads.
+
+    *Estimate.* For large dim and heads, t ~ N(0, 1/dim) and the vote's margin ~ N(√heads·(2/π)|t|,
+    1): P(wrong) is the angle of a Gaussian pair, (1/π) arctan((π/2)√(dim/heads)).
+
+    *Expected.* With φ = asin|t|, whose density is ∝ cos^(dim-2) φ on [0, π/2], P(wrong | φ) is a
+    binomial tail; one integral. A tie counts as half wrong.
+
+    *Upper.* Hoeffding: P(wrong | φ) ≤ exp(-2·heads·φ²/π²); and cos φ ≤ exp(-φ²/2) gives, with
+    c = 2·heads/π² + (dim-2)/2 and ∫ exp(-cφ²) ≤ ½√(π/c), the closed form
+    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than a coin: P(wrong) ≤ ½.
+    """
+    dim, heads = whole("dim", dim, least=2, most=10**6), whole("heads", heads, most=10**9)
+    estimate = 2 / math.pi * math.atan(math.pi / 2 * math.sqrt(dim / heads))
+    log_density = math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)
+    decay = 2 * heads / math.pi**2 + (dim - 2) / 2
+    upper = min(2 * math.exp(log_density) / math.sqrt(decay), 1.0)
+    setting = (
+        "Two orthogonal points and a query, each uniform on the sphere; directions are random.",
+    )
+    return VoteError(
+        estimate=Bound(
+            quantity="mean-square error of the vote, estimated",
+            value=estimate,
+            verdict=Verdict.ESTIMATE,
+            statement=f"{heads:,} voters in dimension {dim}: about {estimate:.4f}.",
+            source="(2/π) arctan((π/2)√(dim/heads))",
+            status=Status.DERIVED,
+            assumptions=(*setting, "dim and heads are large: both are taken to be Gaussian."),
+        ),
+        expected=_result(
+            "mean-square error of the vote, mean over the directions",
+            2 * _probability_wrong(dim, heads, decay),
+            "binomial tail, integrated over the angle",
+            (*setting, "A tie is decided by a coin."),
+        ),
+        upper=_result(
+            "mean-square error of the vote, at most",
+            upper,
+            "Hoeffding's inequality, integrated over the angle",
+            setting,
+        ),
+    )
+
+
+def _result(quantity: str, value: float, source: str, assumptions: tuple[str, ...]) -> Bound:
+    return Bound(
+        quantity=quantity,
+        value=value,
+        verdict=Verdict.HOLDS,
+        statement=f"{quantity}: {value:.4f}. A vote by coin scores 1.",
+        source=source,
+        status=Status.DERIVED,
+        assumptions=assumptions,
+    )
+
+
+def _probability_wrong(dim: int, heads: int, decay: float) -> float:
+    from scipy.special import bdtr
+
+    # Beyond this angle density × P(wrong) ≤ exp(-decay·φ²) < 1e-17.
+    largest = min(math.pi / 2, math.sqrt(40 / decay))
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    angle = largest * (nodes + 1) / 2
+    log_density = (dim - 2) * np.log(np.cos(angle)) + (
+        math.log(2 / math.sqrt(math.pi)) + math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)
+    )
+    right = 0.5 + angle / math.pi
+    fewer_than_half, at_most_half = (heads + 1) // 2 - 1, heads // 2
+    wrong = (bdtr(fewer_than_half, heads, right) + bdtr(at_most_half, heads, right)) / 2
+    return float(np.sum(weights * largest / 2 * np.exp(log_density) * wrong))

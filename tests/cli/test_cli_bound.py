@@ -1,0 +1,61 @@
+"""`headwise bound`: words for people, JSON for programs, sentences for mistakes."""
+
+import json
+
+import pytest
+
+from headwise.cli import main
+from headwise.theory.head_count import lower_bound_exponent
+from headwise.theory.rank import error_lower_bound, heads_needed
+
+HEAD_COUNT = "bound head-count --heads 2 --intrinsic-dim 4 --length 128 --head-dim 8"
+
+
+def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(command.split())
+    printed = capsys.readouterr()
+    return int(stopped.value.code or 0), printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "bound"),
+    [
+        (HEAD_COUNT, lower_bound_exponent(2, 4, 128, 8)),
+        (f"{HEAD_COUNT} --set-fraction 1", lower_bound_exponent(2, 4, 128, 8, 1)),
+        ("bound rank --dim 64 --rank 8 --heads 8", error_lower_bound(64, 8, 8)),
+        ("bound rank --dim 64 --rank 8 --error 0.1", heads_needed(64, 8, 0.1)),
+        (
+            "bound rank --dim 64 --rank 1 --heads 64 --values scalar --highest-degree 9999",
+            error_lower_bound(64, 1, 64, "scalar", highest_degree=9999),
+        ),
+    ],
+)
+def test_words_and_json_say_what_the_library_says(
+    command: str, bound: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(command, capsys)
+    assert (code, out, err) == (0, f"{bound}\n", "")
+    code, out, err = run(f"{command} --json", capsys)
+    assert (code, json.loads(out), err) == (0, bound.to_data(), "")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("bound rank --dim 64 --rank 8", "give either --heads or --error"),
+        ("bound rank --dim 64 --rank 8 --heads 8 --error 0.1", "give either --heads or --error"),
+        ("bound rank --dim 64 --rank 80 --heads 8", "rank must be at most dim = 64"),
+        ("bound rank --dim 64 --rank 8 --error -1", "error must be a number above 0"),
+        ("bound rank --dim 64 --rank 8 --error nan", "error must be a number above 0"),
+        (f"{HEAD_COUNT} --heads 0", "heads must be a whole number"),
+        (f"{HEAD_COUNT} --length 3", "intrinsic_dim must be at most the length 3"),
+    ],
+)
+def test_bad_input_gets_a_sentence_and_exit_code_2(
+    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(command, capsys)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert "Traceback" not in err
