@@ -176,7 +176,7 @@ def test_astronomic_answers_can_be_printed_and_sent() -> None:
     answer = heads_needed(4096, 1, 1e-9, highest_degree=2**20 - 1)
     assert answer.value == 10**4000
     assert answer.log10 == 4000
-    assert "1e+4000" in str(answer)
+    assert "1.00e+4000" in str(answer)
     assert repr(answer)
     assert json.loads(json.dumps(answer.to_data()))["value"] == 10**4000
 
@@ -232,5 +232,5 @@ def test_bad_input_gets_a_sentence(call: object, sentence: str) -> None:
 
 
 def test_heads_may_be_as_many_as_one_likes() -> None:
-    assert error_lower_bound(4096, 1, 10**3000).verdict is Verdict.VACUOUS
+    assert error_lower_bound(4096, 1, 10**5000).verdict is Verdict.VACUOUS
     assert error_lower_bound(4096, 1, 10**500).value is not None

@@ -79,12 +79,12 @@ class Bound:
 
 
 def readable(value: int | float) -> str:
-    """A number as a person writes it: 0.4211, 1,024 or 3.2e+45, whatever its size."""
+    """A number as a person writes it: 0.4211, 1,024 or 3.21e+45, whatever its size."""
     if isinstance(value, int) and abs(value) < 10**9:
         return f"{value:,}"
     if isinstance(value, int) and abs(value) >= 10**15:
         exponent = math.floor(math.log10(abs(value)))
-        return f"{value // 10 ** (exponent - 3) / 1000:.3g}e+{exponent}"
+        return f"{value // 10 ** (exponent - 2) / 100:.2f}e+{exponent}"
     return f"{value:.4g}"
 
 

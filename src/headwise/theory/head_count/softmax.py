@@ -6,7 +6,7 @@ temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead
 
 import math
 
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.bound import Bound, Status, Verdict, readable
 from headwise.theory.checks import positive, whole
 
 
@@ -38,8 +38,8 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
         value=value,
         verdict=Verdict.HOLDS,
         statement=(
-            f"The softmax-weighted mean of {count:,} values at temperature {temperature:g} exceeds "
-            f"their minimum by at most {value:.4g}"
+            f"The softmax-weighted mean of {readable(count)} values at temperature "
+            f"{temperature:g} exceeds their minimum by at most {value:.4g}"
             + (", and some values attain it." if sharp else ".")
         ),
         source="stationary point" if sharp else "free-energy inequality",

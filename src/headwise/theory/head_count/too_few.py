@@ -67,10 +67,11 @@ def lower_bound_exponent(
         )
     else:
         verdict, value = Verdict.HOLDS, exponent
+        factor = f"{10**exponent:.4g}" if exponent < 300 else f"10^{exponent:.4g}"
         statement = (
             f"With {heads} of the {intrinsic_dim} heads needed, the parameters grow at least like "
             f"1/error^{exponent:.4g}: each further digit of accuracy multiplies them by "
-            f"{10 ** min(exponent, 300):.4g}, constants aside."
+            f"{factor}, constants aside."
         )
     as_printed = set_fraction == SET_FRACTION
     return Bound(

@@ -43,43 +43,39 @@ def vote_error(dim: int, heads: int) -> VoteError:
     log_density = math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)
     decay = 2 * heads / math.pi**2 + (dim - 2) / 2
     upper = min(2 * math.exp(log_density) / math.sqrt(decay), 1.0)
+    expected = 2 * _probability_wrong(dim, heads, decay)
     setting = (
         "Two orthogonal points and a query, each uniform on the sphere; directions are random.",
     )
+    voters = f"{heads:,} voters of rank 1 in dimension {dim}"
     return VoteError(
         estimate=Bound(
             quantity="mean-square error of the vote, estimated",
             value=estimate,
             verdict=Verdict.ESTIMATE,
-            statement=f"{heads:,} voters in dimension {dim}: about {estimate:.4f}.",
-            source="(2/π) arctan((π/2)√(dim/heads))",
+            statement=f"{voters} have an error of about {estimate:.4f}; a coin scores 1.",
+            source="Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
             status=Status.DERIVED,
-            assumptions=(*setting, "dim and heads are large: both are taken to be Gaussian."),
+            assumptions=(*setting, "dim and heads are large."),
         ),
-        expected=_result(
-            "mean-square error of the vote, mean over the directions",
-            2 * _probability_wrong(dim, heads, decay),
-            "binomial tail, integrated over the angle",
-            (*setting, "A tie is decided by a coin."),
+        expected=Bound(
+            quantity="mean-square error of the vote, mean over the directions",
+            value=expected,
+            verdict=Verdict.HOLDS,
+            statement=f"{voters} have an error of {expected:.4f} on average; a coin scores 1.",
+            source="binomial tail, integrated over the angle",
+            status=Status.DERIVED,
+            assumptions=(*setting, "A tie is decided by a coin."),
         ),
-        upper=_result(
-            "mean-square error of the vote, at most",
-            upper,
-            "Hoeffding's inequality, integrated over the angle",
-            setting,
+        upper=Bound(
+            quantity="mean-square error of the vote, upper bound",
+            value=upper,
+            verdict=Verdict.HOLDS,
+            statement=f"{voters} have an error of at most {upper:.4f}; a coin scores 1.",
+            source="Hoeffding's inequality, integrated over the angle",
+            status=Status.DERIVED,
+            assumptions=setting,
         ),
-    )
-
-
-def _result(quantity: str, value: float, source: str, assumptions: tuple[str, ...]) -> Bound:
-    return Bound(
-        quantity=quantity,
-        value=value,
-        verdict=Verdict.HOLDS,
-        statement=f"{quantity}: {value:.4f}. A vote by coin scores 1.",
-        source=source,
-        status=Status.DERIVED,
-        assumptions=assumptions,
     )
 
 
