@@ -1,14 +1,16 @@
 """The class-token network, as one function of stacked parameters.
 
 Every parameter has a leading axis of members, so many networks of one shape are one program; a
-single network is the case of one member. With r_t the last hidden layer of the embedding, a token
-is x̂_t = W₂ r_t + b₂. In the last (for one layer: the only) attention layer the query is the class
-token c alone, so with the key and value maps folded through W₂
+single network is the case of one member.
 
-    u_i = W_K,iᵀ (W_Q,i c + b_Q,i) / √qk_dim                    one vector a head
-    score_i(t) = (W₂ᵀ u_i)·r_t,  class token: u_i·(c − b₂)      up to a constant, which cancels
-    P_i = Σ_t a_i(t) r_t,  p_i = weight of the class token      pooling comes before the value map
-    o_i = W_V,i (W₂ P_i + b₂ + p_i (c − b₂)) + b_V,i
+With one layer the query is the class token c alone, the same for every input. With r_t the last
+hidden layer of the embedding, a token is x̂_t = W₂ r_t + b₂, and the class token is the same map
+of one more coordinate: c = W₂·0 + 1·(c − b₂) + b₂. So with W = [W₂, c − b₂]
+
+    u_i = W_K,iᵀ (W_Q,i c + b_Q,i) / √qk_dim           one vector a head
+    scores of all keys: Wᵀ u_i against (r_t, 0) and (0, 1)      up to a constant, which cancels
+    P_i = (Σ_t a_i(t) r_t, a_i(class token))           pooling comes before the value map
+    o_i = (W_V,i W) P_i + W_V,i b₂ + b_V,i
 
 which costs O(T) and is the same function of the same, separately trained, parameters. The key
 bias adds a constant to each score and cancels.
@@ -16,7 +18,6 @@ bias adds a constant to each score and cancels.
 
 from collections.abc import Mapping
 from math import sqrt
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -27,17 +28,6 @@ from headwise.errors import require
 from headwise.nets.shape import AttentionShape, ClassTokenShape
 
 Params = Mapping[str, Tensor]
-
-
-class Embedded(NamedTuple):
-    """Tokens as a linear map of something narrower: x̂_t = weight·hidden_t + bias."""
-
-    hidden: Float[Tensor, "members batch length hidden"]
-    weight: Float[Tensor, "members dim hidden"]
-    bias: Float[Tensor, "members dim"]
-
-    def tokens(self) -> Float[Tensor, "members batch length dim"]:
-        return _linear(self.hidden, self.weight, self.bias)
 
 
 def forward(
@@ -56,16 +46,19 @@ def attend(
 ) -> Float[Tensor, "members batch dim"]:
     """The class token after the last attention layer: all that the readout sees."""
     _check(shape, inputs)
-    embedded = _embed(shape, params, inputs)
-    class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
-    if len(shape.layers) > 1:
-        start = class_token.unsqueeze(1).expand(-1, inputs.shape[1], 1, -1)
-        stream = torch.cat([embedded.tokens(), start], 2)  # (members, batch, length + 1, dim)
-        for index in range(len(shape.layers) - 1):
-            stream = _attend_everywhere(shape, index, params, stream)
-        class_token = stream[:, :, -1]  # (members, batch, dim)
-        embedded = _as_embedded(stream[:, :, :-1])
-    return _attend_from_class_token(shape, params, class_token, embedded)
+    hidden = _embed_hidden(shape, params, inputs)
+    added = shape.positions > 0 and shape.position_kind == "add"
+    if len(shape.layers) == 1 and not added:
+        return _attend_folded(shape, params, hidden)
+    tokens = _linear(hidden, *_weights(params, f"embed.{len(shape.embed.widths)}"))
+    if added:
+        tokens = tokens + params["positions"][:, None, : inputs.shape[2]]
+    start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
+    stream = torch.cat([tokens, start], 2)  # (members, batch, length + 1, dim)
+    last = len(shape.layers) - 1
+    for index in range(last):
+        stream = _attend_from(shape, index, params, stream, stream)
+    return _attend_from(shape, last, params, stream[:, :, -1:], stream).squeeze(2)
 
 
 def readout(
@@ -79,67 +72,61 @@ def readout(
     return _linear(hidden, *_weights(params, f"readout.{last}"))
 
 
-def _embed(shape: ClassTokenShape, params: Params, inputs: Tensor) -> Embedded:
-    members, length = params["class_token"].shape[0], inputs.shape[2]
-    hidden = inputs.expand(members, -1, -1, -1)
-    last = len(shape.embed.widths)
-    for index in range(last):
+def _embed_hidden(
+    shape: ClassTokenShape, params: Params, inputs: Tensor
+) -> Float[Tensor, "members batch length hidden"]:
+    """The last hidden layer of the embedding, r_t."""
+    hidden = inputs.expand(params["class_token"].shape[0], -1, -1, -1)
+    for index in range(len(shape.embed.widths)):
         hidden = _linear(hidden, *_weights(params, f"embed.{index}"))
         if index == 0 and shape.positions and shape.position_kind == "concat":
-            hidden = hidden + params["positions"][:, None, :length]
+            hidden = hidden + params["positions"][:, None, : inputs.shape[2]]
         hidden = _activate(hidden, shape.embed.activation)
-    embedded = Embedded(hidden, *_weights(params, f"embed.{last}"))
-    if shape.positions and shape.position_kind == "add":
-        return _as_embedded(embedded.tokens() + params["positions"][:, None, :length])
-    return embedded
+    return hidden
 
 
-def _attend_from_class_token(
-    shape: ClassTokenShape,
-    params: Params,
-    class_token: Float[Tensor, "members rows dim"],
-    embedded: Embedded,
+def _attend_folded(
+    shape: ClassTokenShape, params: Params, hidden: Float[Tensor, "members batch length hidden"]
 ) -> Float[Tensor, "members batch dim"]:
-    """The last layer; `rows` is 1 (one class token for all inputs) or the batch size."""
-    layer, name = shape.layers[-1], f"layers.{len(shape.layers) - 1}"
-    hidden, weight, bias = embedded
-    query = _linear(class_token, *_weights(params, f"{name}.query"))
-    key = params[f"{name}.key.weight"].unflatten(1, (layer.heads, layer.qk_dim))
-    value = params[f"{name}.value.weight"].unflatten(1, (layer.heads, layer.v_dim))
-    value_bias = params[f"{name}.value.bias"].unflatten(1, (layer.heads, layer.v_dim))
-
-    query = query.unflatten(2, (layer.heads, layer.qk_dim)) * _scale(shape, layer)
-    direction = torch.einsum("mrhq,mhqe->mrhe", query, key)  # u_i
-    folded = torch.einsum("mrhe,mef->mrhf", direction, weight)  # W₂ᵀ u_i
-    if folded.shape[1] == 1:  # one matrix product for all sequences
-        logits = (hidden.flatten(1, 2) @ folded[:, 0].mT).unflatten(1, hidden.shape[1:3])
-    else:
-        logits = hidden @ folded.mT  # (members, batch, length, heads)
-
-    shift = class_token - bias.unsqueeze(1)  # c − b₂
+    """The only layer, key and value maps folded through the embedding; see the module's top."""
+    (layer,) = shape.layers
+    members, batch, length, _ = hidden.shape
+    per_query, per_value = (layer.heads, layer.qk_dim), (layer.heads, layer.v_dim)
+    class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
+    weight, bias = _weights(params, f"embed.{len(shape.embed.widths)}")
+    columns = weight
     if shape.class_token_is_key:
-        class_logit = torch.einsum("mrhe,mre->mrh", direction, shift)
-        class_logit = class_logit.unsqueeze(2).expand(-1, hidden.shape[1], 1, -1)
-        attention = torch.softmax(torch.cat([logits, class_logit], 2), 2)
-        attention, class_weight = attention[:, :, :-1], attention[:, :, -1].unsqueeze(-1)
-    else:
-        attention, class_weight = torch.softmax(logits, 2), logits.new_zeros(1)
+        columns = torch.cat([weight, class_token.mT - bias.unsqueeze(2)], 2)  # W: (members, dim, F)
 
-    pooled = attention.mT @ hidden  # P_i: (members, batch, heads, hidden)
-    value_of_hidden = torch.einsum("mhve,mef->mhvf", value, weight)
-    head = torch.einsum("mbhf,mhvf->mbhv", pooled, value_of_hidden)
-    head = head + class_weight * torch.einsum("mhve,mre->mrhv", value, shift)
-    head = head + (torch.einsum("mhve,me->mhv", value, bias) + value_bias).unsqueeze(1)
-    return _finish(shape, name, params, class_token, head.flatten(2))
+    query = _linear(class_token, *_weights(params, "layers.0.query")) * _scale(shape, layer)
+    key = params["layers.0.key.weight"].unflatten(1, per_query)
+    direction = (query.view(members, layer.heads, 1, -1) @ key).squeeze(2)  # u_i
+    folded = direction @ columns  # Wᵀ u_i: (members, heads, F)
+    width = hidden.shape[-1]
+    logits = (hidden.flatten(1, 2) @ folded[..., :width].mT).view(members, batch, length, -1)
+    if shape.class_token_is_key:
+        of_class = folded[..., width].view(members, 1, 1, -1).expand(-1, batch, -1, -1)
+        logits = torch.cat([logits, of_class], 2)
+    attention = torch.softmax(logits, 2)
+    pooled = attention[:, :, :length].mT @ hidden
+    if shape.class_token_is_key:
+        pooled = torch.cat([pooled, attention[:, :, length:].mT], 3)  # P_i: (m, batch, heads, F)
+
+    value, value_bias = _weights(params, "layers.0.value")
+    of_columns = (value @ columns).unflatten(1, per_value)  # W_V,i W
+    heads = (pooled.transpose(1, 2) @ of_columns.mT).transpose(1, 2).flatten(2)
+    heads = heads + torch.baddbmm(value_bias.unsqueeze(2), value, bias.unsqueeze(2)).mT
+    return _finish(shape, "layers.0", params, class_token, heads)
 
 
-def _attend_everywhere(
+def _attend_from(
     shape: ClassTokenShape,
     index: int,
     params: Params,
+    queries: Float[Tensor, "members batch queries dim"],
     stream: Float[Tensor, "members batch tokens dim"],
-) -> Float[Tensor, "members batch tokens dim"]:
-    """An inner layer: every token, the class token last, attends to all that are keys."""
+) -> Float[Tensor, "members batch queries dim"]:
+    """A layer in general: the queries attend to all tokens, the class token last, that are keys."""
     layer, name = shape.layers[index], f"layers.{index}"
     keys = stream if shape.class_token_is_key else stream[:, :, :-1]
 
@@ -147,10 +134,10 @@ def _attend_everywhere(
         projected = _linear(tokens, *_weights(params, f"{name}.{part}"))
         return projected.unflatten(-1, (layer.heads, size)).transpose(2, 3)
 
-    query = project(stream, "query", layer.qk_dim) * _scale(shape, layer)
+    query = project(queries, "query", layer.qk_dim) * _scale(shape, layer)
     attention = torch.softmax(query @ project(keys, "key", layer.qk_dim).mT, -1)
     head = (attention @ project(keys, "value", layer.v_dim)).transpose(2, 3)
-    return _finish(shape, name, params, stream, head.flatten(3))
+    return _finish(shape, name, params, queries, head.flatten(3))
 
 
 def _finish(
@@ -180,13 +167,6 @@ def _activate(values: Tensor, activation: str) -> Tensor:
 
 def _weights(params: Params, name: str) -> tuple[Tensor, Tensor]:
     return params[f"{name}.weight"], params[f"{name}.bias"]
-
-
-def _as_embedded(tokens: Tensor) -> Embedded:
-    """Tokens that are already formed: the linear map is the identity."""
-    members, dim = tokens.shape[0], tokens.shape[-1]
-    identity = torch.eye(dim, dtype=tokens.dtype, device=tokens.device)
-    return Embedded(tokens, identity.expand(members, -1, -1), tokens.new_zeros(members, dim))
 
 
 def _scale(shape: ClassTokenShape, layer: AttentionShape) -> float:
