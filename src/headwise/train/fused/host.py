@@ -1,0 +1,109 @@
+"""Compiling for this machine: vector width, and a cache that never serves a stale kernel."""
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba import types
+from numba.core import config
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
+
+
+def _target() -> tuple[str, str, str]:
+    """Triple, CPU name and features that numba compiles for (its NUMBA_CPU_* settings included)."""
+    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
+    return triple, cpu, features
+
+
+def _lanes() -> int:
+    """Numbers in a vector. LLVM splits what the CPU cannot hold, so any choice is safe to run."""
+    if LANES_VARIABLE in os.environ:
+        return int(os.environ[LANES_VARIABLE])
+    triple, _, features = _target()
+    enabled = set(features.split(","))
+    if "+avx512f" in enabled:
+        return 16
+    if "+avx2" in enabled or triple.startswith(("aarch64", "arm64")):  # NEON: 32 registers of 4
+        return 8
+    return 4
+
+
+LANES = _lanes()
+
+
+def _fingerprint() -> str:
+    """Changes with any source of the kernel, the compiler, the CPU it targets and the width.
+
+    numba itself looks only at the file of the function it caches, not at what that calls.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    versions = (numba.__version__, llvmlite.__version__, platform.python_version())
+    digest.update(repr((versions, _target(), LANES)).encode())
+    return digest.hexdigest()[:20]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Where compiled code is kept; None if no such folder can be written."""
+    if config.CACHE_DIR:  # NUMBA_CACHE_DIR
+        base = Path(config.CACHE_DIR)
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "headwise")
+    folder = base / f"kernel-{_fingerprint()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None
+
+
+OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # not called from Python
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a part of the kernel, where it is used."""
+    return numba.njit(**OPTIONS, **UNWRAPPED)(function)
+
+
+def shared(*arguments: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile for these types alone, even where an argument is a constant: once for all callers."""
+    return lambda function: _cached(function, types.void(*arguments), **UNWRAPPED)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile what Python calls."""
+    return _cached(function)
+
+
+def _cached(function: Callable[..., Any], *signature: Any, **options: bool) -> Any:
+    folder, before = cache_folder(), config.CACHE_DIR
+    if folder is None:
+        return numba.njit(*signature, **OPTIONS, **options)(function)
+    try:  # numba reads the setting when it decorates
+        config.CACHE_DIR = str(folder)
+        return numba.njit(*signature, cache=True, **OPTIONS, **options)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+@intrinsic
+def out_of_line(typing: Any) -> Any:
+    """Keep the function that contains this from being copied into its callers."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate

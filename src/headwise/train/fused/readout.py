@@ -1,0 +1,174 @@
+"""From pooled tokens to the loss and back: value map, output map, norm, readout MLP.
+
+Sequences are columns here, so every weight matrix is the left factor as it is stored. A group of
+sequences fills columns first … first + count of matrices that hold the whole batch; the maps'
+gradients, sums over the batch, are taken once at its end. Columns beyond the batch have zero
+gradient.
+"""
+
+import numpy as np
+
+from headwise.train.fused.host import LANES, inner
+from headwise.train.fused.layout import Scratch, Sizes, Weights
+from headwise.train.fused.products import Block, Memory, dots, flip, part, product
+from headwise.train.fused.simd import add, div, fma, gelu, load, mul, splat, sqrt, store, sub, total
+from headwise.train.fused.tiles import ADD, PLAIN
+
+ZERO, ONE = np.float32(0), np.float32(1)
+NORM_EPSILON = np.float32(1e-5)  # torch's default
+
+
+@inner
+def head_of(sizes: Sizes, area: Block, head: int) -> Block:
+    """One head's columns of `pooled` or `pooled_grad`: a row a sequence."""
+    stride = (sizes.width + 2 + LANES - 1) // LANES * LANES
+    return Block(area.at + head * stride, area.row, 1)
+
+
+@inner
+def read(
+    memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
+) -> None:
+    """The outputs of a group from its pooled tokens."""
+    heads, rows = part(scratch.heads, 0, first), sizes.heads * sizes.v_dim
+    for i in range(sizes.heads):
+        value, pooled = part(scratch.values, i * sizes.v_dim, 0), head_of(sizes, scratch.pooled, i)
+        target = part(heads, i * sizes.v_dim, 0)
+        dots(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
+    mixed, none = part(scratch.mixed, 0, first), scratch.mixed
+    mode = PLAIN
+    if sizes.residual:
+        mode = ADD
+        for e in range(sizes.embed_dim):
+            class_token = splat(memory[weights.class_token.at + e])
+            for b in range(0, count, LANES):
+                store(memory, mixed.at + e * mixed.row + b, class_token)
+    product(memory, sizes.embed_dim, count, rows + 1, weights.out, heads, mixed, mode, none)
+    if sizes.norm:
+        normalise(memory, sizes, weights, scratch, first, count)
+    hidden = part(scratch.readout, 0, first)
+    product(
+        memory, sizes.readout_width, count, sizes.embed_dim + 1, weights.readout0, mixed, hidden,
+        PLAIN, none,
+    )  # fmt: skip
+    for f in range(sizes.readout_width):
+        for b in range(0, count, LANES):
+            at = hidden.at + f * hidden.row + b
+            value, slope = gelu(load(memory, at))
+            store(memory, at, value)
+            store(memory, scratch.slope.at + f * scratch.slope.row + b, slope)
+    product(
+        memory, sizes.outputs, count, sizes.readout_width + 1, weights.readout1, hidden,
+        part(scratch.output, 0, first), PLAIN, none,
+    )  # fmt: skip
+
+
+@inner
+def normalise(
+    memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
+) -> None:
+    """Layer norm of each column of `mixed`."""
+    mixed, normal = part(scratch.mixed, 0, first), part(scratch.normal, 0, first)
+    scale, dim = splat(ONE / np.float32(sizes.embed_dim)), sizes.embed_dim
+    for b in range(0, count, LANES):
+        mean = splat(ZERO)
+        for e in range(dim):
+            mean = add(mean, load(memory, mixed.at + e * mixed.row + b))
+        mean, variance = mul(mean, scale), splat(ZERO)
+        for e in range(dim):
+            centred = sub(load(memory, mixed.at + e * mixed.row + b), mean)
+            variance = fma(centred, centred, variance)
+        deviation = sqrt(fma(variance, scale, splat(NORM_EPSILON)))
+        inverse = div(splat(ONE), deviation)
+        store(memory, scratch.inverse.at + first + b, inverse)
+        for e in range(dim):
+            at, gain = mixed.at + e * mixed.row + b, weights.norm.at + e
+            standard = mul(sub(load(memory, at), mean), inverse)
+            store(memory, normal.at + e * normal.row + b, standard)
+            bias = splat(memory[gain + weights.norm.row])
+            store(memory, at, fma(standard, splat(memory[gain]), bias))
+
+
+@inner
+def normalise_back(
+    memory: Memory,
+    sizes: Sizes,
+    weights: Weights,
+    grads: Weights,
+    scratch: Scratch,
+    first: int,
+    count: int,
+) -> None:
+    """∂mixed = (g − mean g − n·mean(g·n))/deviation with g = ∂output·gain, n the normalised."""
+    grad, normal = part(scratch.mixed_grad, 0, first), part(scratch.normal, 0, first)
+    scale, dim = splat(ONE / np.float32(sizes.embed_dim)), sizes.embed_dim
+    for b in range(0, count, LANES):
+        mean, along = splat(ZERO), splat(ZERO)
+        for e in range(dim):
+            given = load(memory, grad.at + e * grad.row + b)
+            standard = load(memory, normal.at + e * normal.row + b)
+            gain = weights.norm.at + e
+            memory[grads.norm.at + e] += total(mul(given, standard))
+            memory[grads.norm.at + grads.norm.row + e] += total(given)
+            weighted = mul(given, splat(memory[gain]))
+            mean = add(mean, weighted)
+            along = fma(weighted, standard, along)
+        mean, along = mul(mean, scale), mul(along, scale)
+        inverse = load(memory, scratch.inverse.at + first + b)
+        for e in range(dim):
+            at = grad.at + e * grad.row + b
+            standard = load(memory, normal.at + e * normal.row + b)
+            weighted = mul(load(memory, at), splat(memory[weights.norm.at + e]))
+            rest = sub(sub(weighted, mean), mul(standard, along))
+            store(memory, at, mul(rest, inverse))
+
+
+@inner
+def read_back(
+    memory: Memory,
+    sizes: Sizes,
+    weights: Weights,
+    grads: Weights,
+    scratch: Scratch,
+    first: int,
+    count: int,
+) -> None:
+    """From ∂output of a group to ∂pooled; adds up the gradient of the folded values."""
+    output, hidden = part(scratch.output_grad, 0, first), part(scratch.readout_grad, 0, first)
+    mixed, heads = part(scratch.mixed_grad, 0, first), part(scratch.heads_grad, 0, first)
+    none, wide, v_dim = scratch.mixed, sizes.width + 2, sizes.v_dim
+    back = flip(weights.readout1)
+    product(memory, sizes.readout_width, count, sizes.outputs, back, output, hidden, PLAIN, none)
+    for f in range(sizes.readout_width):
+        for b in range(0, count, LANES):
+            at, slope = hidden.at + f * hidden.row + b, scratch.slope.at + f * scratch.slope.row + b
+            store(memory, at, mul(load(memory, at), load(memory, slope)))
+    back = flip(weights.readout0)
+    product(memory, sizes.embed_dim, count, sizes.readout_width, back, hidden, mixed, PLAIN, none)
+    if sizes.norm:
+        normalise_back(memory, sizes, weights, grads, scratch, first, count)
+    back, rows = flip(weights.out), sizes.heads * v_dim
+    product(memory, rows, count, sizes.embed_dim, back, mixed, heads, PLAIN, none)
+    for i in range(sizes.heads):
+        own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
+        value_grad = part(scratch.values_grad, i * v_dim, 0)
+        pooled, pooled_grad = (
+            head_of(sizes, scratch.pooled, i),
+            head_of(sizes, scratch.pooled_grad, i),
+        )
+        product(memory, v_dim, wide, count, own, pooled, value_grad, ADD, none)
+        product(memory, count, wide, v_dim, flip(own), value, pooled_grad, PLAIN, none)
+
+
+@inner
+def read_gradients(
+    memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch, batch: int
+) -> None:
+    """Gradients of readout and output map, over the whole batch."""
+    rows, dim, width = sizes.heads * sizes.v_dim + 1, sizes.embed_dim, sizes.readout_width
+    dots(
+        memory, sizes.outputs, width + 1, batch, scratch.output_grad, scratch.readout,
+        grads.readout1, PLAIN,
+    )  # fmt: skip
+    dots(memory, width, dim + 1, batch, scratch.readout_grad, scratch.mixed, grads.readout0, PLAIN)
+    dots(memory, dim, rows, batch, scratch.mixed_grad, scratch.heads, grads.out, PLAIN)
