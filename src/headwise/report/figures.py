@@ -60,7 +60,7 @@ def _panel(
         x = alt.X(f"{figure.x}:Q", title=NAMES[figure.x], axis=x_axis, scale=scale)
     else:
         x = alt.X(f"{figure.x}:O", title=NAMES[figure.x], axis=x_axis)
-    decades = range(floor(log10(domain[0])), ceil(log10(domain[1])) + 1)
+    decades = range(ceil(log10(domain[0])), floor(log10(domain[1])) + 1)
     y_axis = alt.Axis(format=".0e", values=[10.0**power for power in decades])
     y_scale = alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
     colours = alt.Scale(scheme="viridis")
@@ -78,8 +78,9 @@ def _panel(
             alt.Tooltip("stuck:Q", title="stuck seeds"),
         ],
     )
+    # The lines are coloured by `stroke` so that the points' legend joins colour and shape.
     lines = base.mark_line(strokeWidth=2).encode(
-        color=alt.Color(f"{figure.colour}:O", scale=colours, legend=None)
+        stroke=alt.Stroke(f"{figure.colour}:O", scale=colours, legend=None)
     )
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(
         color=alt.Color(f"{figure.colour}:O", title=NAMES[figure.colour], scale=colours),

@@ -1,13 +1,38 @@
 """Which engine trains a specification, and why."""
 
+import os
+import warnings
 from collections.abc import Sequence
+from functools import cache
 
 from torch import Tensor
 
+from headwise.errors import require
 from headwise.nets.shape import ClassTokenShape
+from headwise.train import fused
 from headwise.train.engine import Engine
 from headwise.train.stacked import LANES, StackedEngine
 from headwise.train.training import Training
+
+CHOICE = "HEADWISE_ENGINE"  # the environment may ask for one engine: fused or stacked
+
+
+def choose_engine(shape: ClassTokenShape, training: Training, device: str) -> tuple[str, str]:
+    """Name of the fastest engine that applies, and the reason for it."""
+    wanted = os.environ.get(CHOICE, "")
+    require(wanted in ("", "fused", "stacked"), f"{CHOICE} is fused or stacked, not {wanted!r}")
+    if wanted == "stacked":
+        return "stacked", f"asked for by {CHOICE}"
+    if device != "cpu":
+        return "stacked", f"trains on {device}"
+    uncovered = fused.covers(shape, training)
+    if uncovered is not None:
+        return "stacked", uncovered
+    broken = fused.available()
+    if broken is not None:
+        _say_once(broken)
+        return "stacked", broken
+    return "fused", "one layer on a CPU"
 
 
 def make_engine(
@@ -17,11 +42,21 @@ def make_engine(
     seeds: Sequence[int],
     device: str = "cpu",
 ) -> tuple[Engine, str]:
-    """The fastest engine that covers the specification, and the reason for the choice."""
+    """The chosen engine, ready, and the reason for the choice."""
+    name, reason = choose_engine(shape, training, device)
+    if name == "fused":
+        from headwise.train.fused.engine import FusedEngine
+
+        return FusedEngine(shape, training, params), reason
     lanes = [seed % LANES for seed in seeds]
-    return StackedEngine(shape, training, params, lanes, device), "the only engine"
+    return StackedEngine(shape, training, params, lanes, device), reason
 
 
 def runs_together(shape: ClassTokenShape, training: Training) -> int:
-    """How many seeds of a specification are best trained as one job."""
-    return LANES
+    """How many consecutive seeds of a specification are best trained as one job."""
+    return 1 if fused.covers(shape, training) is None else LANES
+
+
+@cache
+def _say_once(reason: str) -> None:
+    warnings.warn(f"{reason}; training goes on with torch, slower", RuntimeWarning, stacklevel=2)
