@@ -35,15 +35,18 @@ def same(first: Outcome, second: Outcome) -> bool:
 
 @pytest.mark.parametrize("net", NETS.values(), ids=NETS)
 @pytest.mark.parametrize("training", [SHORT, replace(SHORT, samples=0)], ids=["fixed", "fresh"])
+@pytest.mark.parametrize("engine", ["", "stacked"], ids=["fastest", "stacked"])
 def test_a_member_does_not_depend_on_its_neighbours(
-    net: ClassTokenShape, training: Training
+    engine: str, net: ClassTokenShape, training: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HEADWISE_ENGINE", engine)
     together = train(TASK, net, training, seeds=[0, 1, 2, 3])
     for seed in (0, 3):
         (alone,) = train(TASK, net, training, seeds=[seed])
         assert same(alone, together[seed])
-    other_company = train(TASK, net, training, seeds=[6, 1])
+    other_company = train(TASK, net, training, seeds=[16, 1, 9])  # 16, 9: lanes of 0 and 1
     assert same(other_company[1], together[1])
+    assert not same(other_company[2], together[1])
     assert not same(together[0], together[1])
 
 

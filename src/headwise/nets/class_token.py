@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.errors import require
+from headwise.nets.pool import PoolByScore
 from headwise.nets.shape import AttentionShape, ClassTokenShape
 
 Params = Mapping[str, Tensor]
@@ -90,7 +91,7 @@ def _attend_folded(
 ) -> Float[Tensor, "members batch dim"]:
     """The only layer, key and value maps folded through the embedding; see the module's top."""
     (layer,) = shape.layers
-    members, batch, length, _ = hidden.shape
+    members, _, _, width = hidden.shape
     per_query, per_value = (layer.heads, layer.qk_dim), (layer.heads, layer.v_dim)
     class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
     weight, bias = _weights(params, f"embed.{len(shape.embed.widths)}")
@@ -102,15 +103,12 @@ def _attend_folded(
     key = params["layers.0.key.weight"].unflatten(1, per_query)
     direction = (query.view(members, layer.heads, 1, -1) @ key).squeeze(2)  # u_i
     folded = direction @ columns  # Wᵀ u_i: (members, heads, F)
-    width = hidden.shape[-1]
-    logits = (hidden.flatten(1, 2) @ folded[..., :width].mT).view(members, batch, length, -1)
     if shape.class_token_is_key:
-        of_class = folded[..., width].view(members, 1, 1, -1).expand(-1, batch, -1, -1)
-        logits = torch.cat([logits, of_class], 2)
-    attention = torch.softmax(logits, 2)
-    pooled = attention[:, :, :length].mT @ hidden
-    if shape.class_token_is_key:
-        pooled = torch.cat([pooled, attention[:, :, length:].mT], 3)  # P_i: (m, batch, heads, F)
+        pooled, of_class = PoolByScore.apply(hidden, folded[..., :width], folded[..., width])
+        pooled = torch.cat([pooled, of_class.unsqueeze(3)], 3)  # P_i: (members, batch, heads, F)
+    else:
+        never = folded.new_full(folded.shape[:2], -torch.inf)
+        pooled, _ = PoolByScore.apply(hidden, folded, never)
 
     value, value_bias = _weights(params, "layers.0.value")
     of_columns = (value @ columns).unflatten(1, per_value)  # W_V,i W
@@ -162,7 +160,7 @@ def _linear(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _activate(values: Tensor, activation: str) -> Tensor:
-    return functional.relu(values) if activation == "relu" else functional.gelu(values)
+    return torch.relu_(values) if activation == "relu" else functional.gelu(values)
 
 
 def _weights(params: Params, name: str) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from headwise.errors import require
 from headwise.nets.shape import ClassTokenShape
 from headwise.train import fused
 from headwise.train.engine import Engine
-from headwise.train.stacked import LANES, StackedEngine
+from headwise.train.stacked import StackedEngine, lanes
 from headwise.train.training import Training
 
 CHOICE = "HEADWISE_ENGINE"  # the environment may ask for one engine: fused or stacked
@@ -48,13 +48,12 @@ def make_engine(
         from headwise.train.fused.engine import FusedEngine
 
         return FusedEngine(shape, training, params), reason
-    lanes = [seed % LANES for seed in seeds]
-    return StackedEngine(shape, training, params, lanes, device), reason
+    return StackedEngine(shape, training, params, seeds, device), reason
 
 
 def runs_together(shape: ClassTokenShape, training: Training) -> int:
     """How many consecutive seeds of a specification are best trained as one job."""
-    return 1 if fused.covers(shape, training) is None else LANES
+    return 1 if fused.covers(shape, training) is None else lanes(shape)
 
 
 @cache

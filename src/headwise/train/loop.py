@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import cos, isfinite, pi
 
 import numpy as np
@@ -15,7 +16,7 @@ from headwise.nets.shape import ClassTokenShape
 from headwise.train import data
 from headwise.train.choose import make_engine
 from headwise.train.engine import Dataset
-from headwise.train.stacked import member_loss
+from headwise.train.stacked import lanes, member_loss
 from headwise.train.training import Training
 
 _FRESH_FLOATS = 1 << 24  # largest block of fresh inputs held at once
@@ -59,6 +60,22 @@ def train(
         task.token_dim == shape.token_dim,
         f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
     )
+    # The seeds of a block have distinct lanes in a stack; see stacked.py.
+    block = lanes(shape)
+    blocks = [list(group) for _, group in groupby(sorted(seeds), lambda seed: seed // block)]
+    found: dict[int, Outcome] = {}
+    for index, together in enumerate(blocks):
+        for fraction, outcomes in _train_block(task, shape, training, together, device):
+            found |= {outcome.seed: outcome for outcome in outcomes}
+            if on_progress is not None:
+                on_progress((index + fraction) / len(blocks))
+    return [found[seed] for seed in seeds]
+
+
+def _train_block(
+    task: data.Task, shape: ClassTokenShape, training: Training, seeds: Sequence[int], device: str
+) -> Iterator[tuple[float, list[Outcome]]]:
+    """Yields the finished fraction after every evaluation, and with the last the outcomes."""
     samples = training.samples or max(training.validation, 8192)  # a stream's scale needs a sample
     train_set, validation, scale = data.load(
         task, samples, training.validation, training.data_seed, training.loss
@@ -69,25 +86,25 @@ def train(
     rates = learning_rates(training)
     curves: list[list[tuple[int, float | None, float | None]]] = [[] for _ in seeds]
     for first, last in evaluation_segments(training):
-        losses = np.concatenate(
-            [
-                engine.advance(chunk, order, rates[start:stop])
-                for start, stop, chunk, order in _chunks(
-                    task, training, scale, train_set, seeds, first, last
-                )
-            ],
-            axis=1,
-        )
+        losses = [
+            engine.advance(chunk, order, rates[start:stop])
+            for start, stop, chunk, order in _chunks(
+                task, training, scale, train_set, seeds, first, last
+            )
+        ]
         errors = validation_error(engine.predict(validation.inputs), validation, training.loss)
-        for curve, error, loss in zip(curves, errors, losses.mean(axis=1), strict=True):
+        means = np.concatenate(losses, axis=1).mean(axis=1)
+        for curve, error, loss in zip(curves, errors, means, strict=True):
             curve.append((last, _finite(error), _finite(loss)))
-        if on_progress is not None:
-            on_progress(last / training.steps)
-
-    return [
-        _outcome(seed, curve, engine.name, reason, scale.fold_into(shape, params))
-        for seed, curve, params in zip(seeds, curves, engine.params(), strict=True)
-    ]
+        if last < training.steps:
+            yield last / training.steps, []
+    yield (
+        1.0,
+        [
+            _outcome(seed, curve, engine.name, reason, scale.fold_into(shape, params))
+            for seed, curve, params in zip(seeds, curves, engine.params(), strict=True)
+        ],
+    )
 
 
 def learning_rates(training: Training) -> Float[np.ndarray, " steps"]:

@@ -16,18 +16,23 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from headwise.errors import require
 from headwise.nets.class_token import forward
 from headwise.nets.shape import ClassTokenShape
 from headwise.train.engine import Dataset
 from headwise.train.training import Training
 
-LANES = 4
 _ALIGN = 64  # floats; every member's weights start on a vector boundary
 _PREDICT_FLOATS = 1 << 22  # largest hidden layer held at once in prediction
 
 
+def lanes(shape: ClassTokenShape) -> int:
+    """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic."""
+    return 8 if len(shape.layers) == 1 else 4
+
+
 class StackedEngine:
-    """Members of one shape and their AdamW state. `lanes[m]` is where member m lives."""
+    """Members of one shape and their AdamW; a member lives in lane seed mod lanes(shape)."""
 
     name = "stacked"
 
@@ -36,23 +41,25 @@ class StackedEngine:
         shape: ClassTokenShape,
         training: Training,
         params: Sequence[dict[str, Tensor]],
-        lanes: Sequence[int],
+        seeds: Sequence[int],
         device: str = "cpu",
     ) -> None:
-        self._shape, self._training, self._lanes = shape, training, list(lanes)
-        tenant = {lane: member for member, lane in enumerate(lanes)}
-        filled = [params[tenant.get(lane, 0)] for lane in range(LANES)]
-        self._tenants = [tenant.get(lane, 0) for lane in range(LANES)]
+        self._shape, self._training, self._count = shape, training, lanes(shape)
+        self._lanes = [seed % self._count for seed in seeds]
+        tenants = {lane: member for member, lane in enumerate(self._lanes)}
+        require(len(tenants) == len(seeds), "two seeds of one stack share a lane")
+        self._tenants = [tenants.get(lane, 0) for lane in range(self._count)]
+        filled = [params[member] for member in self._tenants]
         sizes = shape.parameter_shapes()
         total = sum(prod(size) for size in sizes.values())
-        self._flat = torch.zeros(LANES, -(-total // _ALIGN) * _ALIGN, device=device)
+        self._flat = torch.zeros(self._count, -(-total // _ALIGN) * _ALIGN, device=device)
         self._gradient = torch.zeros_like(self._flat)
         self._leaves: dict[str, Tensor] = {}
         start = 0
         for name, size in sizes.items():
             stop = start + prod(size)
             self._flat[:, start:stop] = torch.stack([member[name].flatten() for member in filled])
-            leaf = self._flat[:, start:stop].view(LANES, *size)
+            leaf = self._flat[:, start:stop].view(self._count, *size)
             self._leaves[name] = leaf.detach().requires_grad_()
             start = stop
         self._total = total
@@ -70,7 +77,7 @@ class StackedEngine:
         device = self._flat.device
         inputs, targets = data.inputs.to(device), data.targets.to(device)
         rows = torch.from_numpy(order[self._tenants]).to(device)  # (lanes, steps, batch)
-        losses = torch.empty(LANES, len(rates), device=device)
+        losses = torch.empty(self._count, len(rates), device=device)
         for step, rate in enumerate(rates):
             losses[:, step] = self._step(inputs[rows[:, step]], targets[rows[:, step]], rate)
         return losses[self._lanes].cpu().numpy()
@@ -95,7 +102,7 @@ class StackedEngine:
     ) -> Float[Tensor, "members count outputs"]:
         shape = self._shape
         widest = max((shape.embed_dim, *shape.embed.widths))
-        rows = _PREDICT_FLOATS // (LANES * inputs.shape[1] * widest)
+        rows = _PREDICT_FLOATS // (self._count * inputs.shape[1] * widest)
         chunks = inputs.to(self._flat.device).split(max(1, rows))
         with torch.no_grad():
             outputs = [forward(shape, self._leaves, chunk.unsqueeze(0)) for chunk in chunks]

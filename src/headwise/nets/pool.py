@@ -1,0 +1,57 @@
+"""Score, softmax, pool: the only part of the folded network that touches every token.
+
+Autograd would pass over the hidden layer six times and keep a gradient for each use of it; with
+the backward pass written out there is one product. For one member and sequence, heads i, tokens t:
+
+    s_i(t) = v_i·r_t, with one more logit c_i that belongs to no token;  a_i = softmax(s_i, c_i)
+    P_i = Σ_t a_i(t) r_t,  p_i = the weight of c_i
+
+Backward, with g_i(t) = r_t·∂P_i and m_i = Σ_t a_i(t) g_i(t) + p_i ∂p_i = P_i·∂P_i + p_i ∂p_i:
+
+    ∂s_i(t) = a_i(t) (g_i(t) − m_i),   ∂c_i = p_i (∂p_i − m_i)
+    ∂r_t = Σ_i a_i(t) ∂P_i + ∂s_i(t) v_i = [a, ∂s]·[∂P; v],   ∂v_i = Σ_t ∂s_i(t) r_t
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class PoolByScore(torch.autograd.Function):
+    """(r, v, c) → (P, p); see the module's top for the formulas."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Float[Tensor, "members batch length width"],
+        directions: Float[Tensor, "members heads width"],
+        extra_logits: Float[Tensor, "members heads"],
+    ) -> tuple[Float[Tensor, "members batch heads width"], Float[Tensor, "members batch heads"]]:
+        members, batch, length, _ = hidden.shape
+        logits = (hidden.flatten(1, 2) @ directions.mT).view(members, batch, length, -1)
+        extra = extra_logits[:, None, None].expand(-1, batch, -1, -1)
+        weights = torch.softmax(torch.cat([logits, extra], 2), 2)
+        attention, extra_weight = weights[:, :, :length], weights[:, :, length]
+        pooled = attention.mT @ hidden
+        ctx.save_for_backward(hidden, directions, attention, extra_weight, pooled)
+        return pooled, extra_weight
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any,
+        pooled_grad: Float[Tensor, "members batch heads width"],
+        extra_grad: Float[Tensor, "members batch heads"],
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        hidden, directions, attention, extra_weight, pooled = ctx.saved_tensors
+        mean = (pooled * pooled_grad).sum(3) + extra_weight * extra_grad  # m_i
+        logit_grad = hidden @ pooled_grad.mT  # g_i(t): (members, batch, length, heads)
+        logit_grad = logit_grad.sub_(mean.unsqueeze(2)).mul_(attention)
+        left = torch.cat([attention, logit_grad], 3)
+        right = torch.cat([pooled_grad, directions.unsqueeze(1).expand_as(pooled_grad)], 2)
+        direction_grad = logit_grad.flatten(1, 2).mT @ hidden.flatten(1, 2)
+        logit_extra_grad = (extra_weight * (extra_grad - mean)).sum(1)
+        return left @ right, direction_grad, logit_extra_grad
