@@ -1,19 +1,21 @@
 """A run: one network, trained on one task, from one seed. The unit of work and of storage."""
 
+from typing import Any
+
 from headwise.errors import require
-from headwise.nets.shape import ClassTokenShape
 from headwise.spec import spec, spec_hash
-from headwise.tasks.retrieval import Retrieval
-from headwise.train.training import Training
 
 
 @spec
 class Run:
-    """A result is a function of this and nothing else."""
+    """A result is a function of this and nothing else.
 
-    task: Retrieval
-    net: ClassTokenShape
-    training: Training
+    Task, network and training are specifications of one kind of run (see `kinds.py`).
+    """
+
+    task: Any
+    net: Any
+    training: Any
     seed: int
 
     def __post_init__(self) -> None:
@@ -23,9 +25,3 @@ class Run:
     def key(self) -> str:
         """The hash under which the result is stored."""
         return spec_hash(self)
-
-    @property
-    def cost(self) -> float:
-        """Relative cost, for progress bars and balance: tokens × units touched in all steps."""
-        tokens = self.task.length if len(self.net.layers) == 1 else self.task.length**2 / 4 + 64
-        return self.training.steps * self.training.batch * (tokens + 8.0) * self.net.embed_dim

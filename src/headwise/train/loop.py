@@ -1,7 +1,7 @@
 """Training: many seeds of one specification in, one outcome a seed out."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import cos, isfinite, pi
 from typing import Protocol
 
@@ -45,6 +45,7 @@ class Outcome:
     `nmse` is the smallest validation error relative to the variance of the target (None if no
     evaluation was finite), `nmse_last` the one after the last step; `curve` holds (step,
     validation NMSE, mean training loss since the evaluation before). `params` are for raw data.
+    `facts` are other numbers worth keeping, by name.
     """
 
     seed: int
@@ -56,6 +57,7 @@ class Outcome:
     engine: str
     engine_reason: str
     params: dict[str, Tensor]
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 def train(
