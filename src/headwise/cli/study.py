@@ -200,6 +200,7 @@ def _counts(store, name: str, tier: str) -> tuple[int, int]:  # type: ignore[no-
 def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     """The finding, the table it rests on, and the claims."""
     from headwise.lab.studies import find_study
+    from headwise.lab.study import SYMBOLS
     from headwise.lab.table import table
 
     study = find_study(name)
@@ -223,13 +224,16 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
     console = Console()
     first = next(iter(study.parts))
     errors = results[results["part"] == first].pivot_table(
-        index="heads", columns="length", values="nmse", aggfunc="min"
+        index=study.rows, columns=study.columns, values="nmse", aggfunc="min"
     )
+    symbol = SYMBOLS.get(study.columns, study.columns)
     listing = Table(
-        "heads", *[f"T = {length}" for length in errors.columns], title="Smallest NMSE over seeds"
+        study.rows,
+        *[f"{symbol} = {value}" for value in errors.columns],
+        title=f"Smallest {study.error} over seeds",
     )
-    for heads, row in errors.iterrows():
-        listing.add_row(str(heads), *[f"{error:.1e}" for error in row])
+    for value, row in errors.iterrows():
+        listing.add_row(str(value), *[f"{error:.1e}" for error in row])
     console.print(listing)
     colours = {"holds": "green", "does not hold": "red", "not tested": "dim"}
     for claim, verdict in verdicts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headwise.lab.pool import Finished, run_jobs
 from headwise.lab.spec import Run
 from headwise.lab.store import Store
-from headwise.lab.work import jobs
+from headwise.lab.work import cost, jobs
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ def conduct(
     known = store.keys()
     missing = [run for key, run in runs.items() if key not in known]
     todo = jobs(missing)
-    costs = [sum(run.cost for run in job) for job in todo]
+    costs = [cost(job) for job in todo]
     total_cost = sum(costs)
     fractions = [0.0] * len(todo)
     finished = len(runs) - len(missing)
 
     def report() -> None:
-        done = sum(cost * fraction for cost, fraction in zip(costs, fractions, strict=True))
+        done = sum(each * share for each, share in zip(costs, fractions, strict=True))
         on_state(State(finished, len(runs), done, total_cost))
 
     report()

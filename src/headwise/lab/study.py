@@ -9,6 +9,9 @@ import pandas as pd
 from headwise.errors import require
 from headwise.lab.spec import Run
 
+SYMBOLS = {"length": "T", "points": "N", "layers": "L", "dim": "d", "rank": "r", "heads": "H"}
+HEAD_COUNT_SETTING = ("layers", "intrinsic_dim", "width", "heads", "head_dim", "length")
+
 
 @dataclass(frozen=True)
 class Tier:
@@ -40,7 +43,9 @@ class Figure:
     """Error against `x`, a line for each `colour`; a row of panels for each part.
 
     `panels` maps a part of the study to its title; with `facet`, a panel for each value of that
-    column. Published numbers of a part are drawn beside ours where there are any.
+    column. Published numbers of a part are drawn beside ours where there are any. `references`
+    makes of our summary, one row a setting, what is drawn on the same axes as dashed lines: rows
+    with the columns of the summary that place them, a `label` and `nmse_min`.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Figure:
     colour: str
     x_log: bool = False
     facet: str | None = None
+    references: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Study:
-    """A published experiment that anyone can rerun."""
+    """A published experiment that anyone can rerun.
+
+    Runs that agree in the part and in the columns of `setting` differ in their seed alone. A
+    first table shows the smallest error over seeds by `rows` and `columns`. `error` is what the
+    column `nmse` is called here, and `error_is` what it means.
+    """
 
     name: str
     title: str
@@ -81,6 +92,11 @@ class Study:
     figures: tuple[Figure, ...]
     finding: Callable[[pd.DataFrame], Finding]
     notes: tuple[str, ...] = field(default=())
+    setting: tuple[str, ...] = HEAD_COUNT_SETTING
+    rows: str = "heads"
+    columns: str = "length"
+    error: str = "NMSE"
+    error_is: str = "mean squared validation error / variance of the target"
 
     def tier(self, name: str) -> Tier:
         require(

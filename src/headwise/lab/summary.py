@@ -1,24 +1,26 @@
 """Seeds to summaries: the smallest error, as the paper reports it, and means with intervals."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-SETTING = ["part", "layers", "intrinsic_dim", "width", "heads", "head_dim", "length"]
 STUCK = 10.0  # a seed whose error is this many times the best seed's did not train
 
 
-def summarise(results: pd.DataFrame) -> pd.DataFrame:
-    """One row a setting.
+def summarise(results: pd.DataFrame, setting: Sequence[str]) -> pd.DataFrame:
+    """One row a setting: runs that agree in the part and in these columns.
 
     `nmse_min` is the smallest over seeds; `nmse_mean` is the geometric mean, for errors span
     decades, and `nmse_low`..`nmse_high` its 95 % t-interval, over the seeds that did not diverge.
     `stuck` counts seeds more than ten times above the best.
     """
     rows = []
-    for setting, group in results.groupby(SETTING, sort=True):
+    names = ["part", *setting]
+    for values, group in results.groupby(names, sort=True, dropna=False):
         errors = group["nmse"].dropna().to_numpy(float)
-        row = dict(zip(SETTING, setting, strict=True))
+        row = dict(zip(names, values, strict=True))
         row |= {"seeds": len(group), "diverged": int(group["diverged"].sum())}
         row |= _statistics(errors)
         rows.append(row)

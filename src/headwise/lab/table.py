@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from headwise.lab.kinds import kind_of
 from headwise.lab.spec import Run
 from headwise.lab.work import Record
 from headwise.spec import from_data
@@ -18,27 +19,14 @@ def table(records: Iterable[tuple[str, Record]]) -> pd.DataFrame:
 
 def _row(part: str, record: Record) -> dict[str, Any]:
     run: Run = from_data(json.loads(record.specification))
-    layer, params = run.net.layers[0], run.net.params()
     return {
         "part": part,
-        "heads": layer.heads,
-        "head_dim": layer.v_dim,
-        "length": run.task.length,
-        "intrinsic_dim": run.task.intrinsic_dim,
-        "token_dim": run.task.token_dim,
-        "width": run.net.embed.widths[0],
-        "layers": len(run.net.layers),
-        "residual": run.net.residual,
-        "norm": run.net.norm,
-        "params": params["total"],
-        "params_mlp": params["mlp"],
-        "steps": run.training.steps,
-        "batch": run.training.batch,
-        "rate": run.training.rate,
+        **kind_of(run).columns(run),
         "seed": run.seed,
         "nmse": record.result["nmse"],
         "nmse_last": record.result["nmse_last"],
         "best_step": record.result["best_step"],
+        **record.result.get("facts", {}),
         "diverged": record.status == "diverged",
         "engine": record.result["engine"],
         "wall_seconds": record.wall_seconds,

@@ -10,10 +10,10 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
+from headwise.lab.kinds import kind_of
 from headwise.lab.spec import Run
 from headwise.spec import canonical_json
-from headwise.train.choose import runs_together
-from headwise.train.loop import Outcome, train
+from headwise.train.loop import Outcome
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,23 @@ def jobs(runs: Iterable[Run]) -> list[list[Run]]:
     """Runs that are worth training together, most expensive job first (it balances workers)."""
 
     def company(run: Run) -> str:
-        together = runs_together(run.net, run.training)
+        together = kind_of(run).together(run)
         return canonical_json((run.task, run.net, run.training, run.seed // together))
 
     ordered = sorted(runs, key=company)
     groups = [list(group) for _, group in groupby(ordered, company)]
-    return sorted(groups, key=lambda group: -sum(run.cost for run in group))
+    return sorted(groups, key=lambda group: -cost(group))
+
+
+def cost(job: Iterable[Run]) -> float:
+    """Relative cost of a job, for progress bars and balance."""
+    return sum(kind_of(run).cost(run) for run in job)
 
 
 def perform(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Record]:
-    """Train the runs of one job; they differ in nothing but their seed."""
-    first, started = job[0], time.perf_counter()
-    seeds = [run.seed for run in job]
-    outcomes = train(first.task, first.net, first.training, seeds, on_progress)
+    """Do the runs of one job; they differ in nothing but their seed."""
+    started = time.perf_counter()
+    outcomes = kind_of(job[0]).perform(job, on_progress)
     seconds = (time.perf_counter() - started) / len(job)
     return [_record(run, outcome, seconds) for run, outcome in zip(job, outcomes, strict=True)]
 
@@ -64,6 +68,7 @@ def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
             "curve": outcome.curve,
             "engine": outcome.engine,
             "engine_reason": outcome.engine_reason,
+            **({"facts": dict(outcome.facts)} if outcome.facts else {}),
         },
         versions=versions(),
         wall_seconds=seconds,

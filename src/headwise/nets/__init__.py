@@ -1,6 +1,17 @@
 """Networks, small enough to read at a sitting."""
 
-from headwise.nets.module import ClassTokenNet
+from headwise.nets.attention import AttentionNetShape
+from headwise.nets.encoder import EncoderShape
+from headwise.nets.module import AttentionNet, ClassTokenNet, EncoderNet
 from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
 
-__all__ = ["AttentionShape", "ClassTokenNet", "ClassTokenShape", "MLPShape"]
+__all__ = [
+    "AttentionNet",
+    "AttentionNetShape",
+    "AttentionShape",
+    "ClassTokenNet",
+    "ClassTokenShape",
+    "EncoderNet",
+    "EncoderShape",
+    "MLPShape",
+]

@@ -27,11 +27,11 @@ def build_report(store: Store, study_name: str, tier: str, folder: Path) -> Path
     charts = {}
     files: dict[str, bytes] = {}
     for figure in study.figures:
-        chart = draw(figure, results, published)
+        chart = draw(study, figure, results, published)
         if chart is None:
             continue
         charts[figure.name] = chart
-        data = figure_data(figure, results, published).to_csv(index=False)
+        data = figure_data(study, figure, results, published).to_csv(index=False)
         files[f"{figure.name}.csv"] = data.encode()
         for kind in ("png", "svg"):
             with tempfile.NamedTemporaryFile(suffix=f".{kind}") as scratch:

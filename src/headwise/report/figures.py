@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 import altair as alt
 import pandas as pd
 
-from headwise.lab.study import Figure
+from headwise.lab.study import Figure, Study
 from headwise.lab.summary import summarise
 
 NAMES = {
@@ -13,35 +13,71 @@ NAMES = {
     "length": "sequence length T",
     "width": "hidden width N",
     "intrinsic_dim": "intrinsic dimension D",
+    "dim": "dimension d",
+    "points": "points N",
+    "rank": "rank r of a head",
+    "rank_share": "rank of a head / width",
+    "layers": "layers L",
+    "modules": "attention modules w",
+    "power": "attention parameters d^p, p",
+    "positions": "positions",
+    "method": "layer",
 }
 _WIDTH, _HEIGHT = 300, 240
 
 
-def figure_data(figure: Figure, results: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Everything that the figure draws: one row a point, ours and published."""
-    ours = summarise(results[results["part"].isin(list(figure.panels))]).assign(source="this run")
+def figure_data(
+    study: Study, figure: Figure, results: pd.DataFrame, published: pd.DataFrame
+) -> pd.DataFrame:
+    """Everything that the figure draws: one row a point, ours, published and references."""
+    ours = summarise(results[results["part"].isin(list(figure.panels))], study.setting)
+    ours = ours.assign(source="this run")
+    if figure.references is not None:
+        return _with_panels(figure, _with_references(ours, figure.references(ours)))
     theirs = published[published["part"].isin(set(ours["part"]))].rename(
         columns={"nmse": "nmse_min"}
     )
     if {figure.x, figure.colour} <= set(theirs.columns):
         ours = pd.concat([ours, theirs.assign(source="published")], ignore_index=True)
-    panel = ours["part"].map(dict(figure.panels))
+    return _with_panels(figure, ours)
+
+
+def _with_references(ours: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([ours, references.assign(source="reference")], ignore_index=True)
+
+
+def _with_panels(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
+    panel = data["part"].map(dict(figure.panels))
     if figure.facet is not None:
-        panel = NAMES[figure.facet] + " = " + ours[figure.facet].astype(str)
-    return ours.assign(panel=panel)
+        panel = NAMES[figure.facet] + " = " + data[figure.facet].map(readable_value)
+    return data.assign(panel=panel)
 
 
-def draw(figure: Figure, results: pd.DataFrame, published: pd.DataFrame) -> alt.Chart | None:
+def readable_value(value: object) -> str:
+    """4.0 is 4: a column that references share with runs may have become one of floats."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def draw(
+    study: Study, figure: Figure, results: pd.DataFrame, published: pd.DataFrame
+) -> alt.Chart | None:
     """The figure, or None where the tier has no runs for it."""
     if not results["part"].isin(list(figure.panels)).any():
         return None
-    data = figure_data(figure, results, published)
+    data = figure_data(study, figure, results, published)
     data = data[data["nmse_min"] > 0]
     domain = (data["nmse_min"].min() / 2, data["nmse_min"].max() * 2)
     rows = []
     for panel, here in data.groupby("panel", sort=False):
+        references = here[here["source"] == "reference"]
         by_source = [here[here["source"] == source] for source in ("this run", "published")]
-        rows.append([_panel(figure, points, panel, domain) for points in by_source if len(points)])
+        rows.append(
+            [
+                _panel(study, figure, points, references, panel, domain)
+                for points in by_source
+                if len(points)
+            ]
+        )
     if all(len(row) == 1 for row in rows):  # nothing published: panels side by side
         chart = alt.hconcat(*[row[0] for row in rows])
     else:
@@ -52,25 +88,23 @@ def draw(figure: Figure, results: pd.DataFrame, published: pd.DataFrame) -> alt.
 
 
 def _panel(
-    figure: Figure, points: pd.DataFrame, title: str, domain: tuple[float, float]
+    study: Study,
+    figure: Figure,
+    points: pd.DataFrame,
+    references: pd.DataFrame,
+    title: str,
+    domain: tuple[float, float],
 ) -> alt.LayerChart:
-    x_axis = alt.Axis(labelAngle=0, values=sorted(set(points[figure.x].tolist())), grid=False)
-    if figure.x_log:
-        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-        x = alt.X(f"{figure.x}:Q", title=NAMES[figure.x], axis=x_axis, scale=scale)
-    else:
-        x = alt.X(f"{figure.x}:O", title=NAMES[figure.x], axis=x_axis)
-    decades = range(ceil(log10(domain[0])), floor(log10(domain[1])) + 1)
-    y_axis = alt.Axis(format=".0e", values=[10.0**power for power in decades])
-    y_scale = alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
+    x = _x(figure, sorted({*points[figure.x].tolist(), *references[figure.x].tolist()}))
+    y = _y(study, domain)
     colours = alt.Scale(scheme="viridis")
     base = alt.Chart(points).encode(
         x=x,
-        y=alt.Y("nmse_min:Q", title="NMSE, smallest over seeds", axis=y_axis, scale=y_scale),
+        y=y,
         tooltip=[
             alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
             alt.Tooltip(f"{figure.colour}:O", title=NAMES[figure.colour]),
-            alt.Tooltip("nmse_min:Q", title="smallest NMSE", format=".2e"),
+            alt.Tooltip("nmse_min:Q", title=f"smallest {study.error}", format=".2e"),
             alt.Tooltip("nmse_mean:Q", title="mean (geometric)", format=".2e"),
             alt.Tooltip("nmse_low:Q", title="95 % from", format=".2e"),
             alt.Tooltip("nmse_high:Q", title="95 % to", format=".2e"),
@@ -86,7 +120,52 @@ def _panel(
         color=alt.Color(f"{figure.colour}:O", title=NAMES[figure.colour], scale=colours),
         shape=alt.Shape(f"{figure.colour}:O", title=NAMES[figure.colour]),
     )
+    layers = [lines, marks]
+    if len(references):
+        layers.insert(0, _references(figure, references, x, y))
     source = points["source"].iloc[0]
-    return alt.layer(lines, marks).properties(
-        width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})"
+    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})")
+
+
+def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
+    return (
+        alt.Chart(references)
+        .mark_line(strokeWidth=1.5, color="#666666", point={"color": "#666666", "size": 18})
+        .encode(
+            x=x,
+            y=y,
+            strokeDash=alt.StrokeDash(
+                "label:N",
+                title="reference",
+                sort=None,
+                legend=alt.Legend(labelLimit=320, symbolSize=400),
+            ),
+            tooltip=[
+                alt.Tooltip("label:N", title="reference"),
+                alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
+                alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
+            ],
+        )
     )
+
+
+def _x(figure: Figure, values: list[float]) -> alt.X:
+    axis = alt.Axis(labelAngle=0, values=values, grid=False)
+    if figure.x == "rank_share":
+        axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
+    if figure.x_log:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+        return alt.X(f"{figure.x}:Q", title=NAMES[figure.x], axis=axis, scale=scale)
+    return alt.X(f"{figure.x}:O", title=NAMES[figure.x], axis=axis)
+
+
+def _y(study: Study, domain: tuple[float, float]) -> alt.Y:
+    decades = range(floor(log10(domain[0])), ceil(log10(domain[1])) + 1)
+    few = domain[1] < 300 * domain[0]  # few decades: name numbers between them
+    values = [m * 10.0**power for power in decades for m in ((1, 2, 5) if few else (1,))]
+    inside = [value for value in values if domain[0] <= value <= domain[1]]
+    axis = alt.Axis(format="~g" if few else ".0e", values=inside)
+    scale = alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
+    title = f"{study.error}, smallest over seeds"
+    return alt.Y("nmse_min:Q", title=title, axis=axis, scale=scale)

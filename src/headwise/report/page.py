@@ -51,6 +51,7 @@ def render(
         figures=[figure for figure in study.figures if figure.name in charts],
         claims=[_claim_row(study, index, results) for index in range(len(study.claims))],
         comparisons=comparisons(study, results),
+        error_is=f"{study.error} = {study.error_is}.",
         notes=study.notes,
         facts=_facts(study, tier, results, planned),
         specifications=json.dumps(specifications, indent=1),
@@ -64,18 +65,21 @@ def render(
 
 def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
     """Per part, every setting's error with the published number beside it where there is one."""
-    summary, published = summarise(results), study.published()
+    summary, published = summarise(results, study.setting), study.published()
     tables = []
     for part, title in study.parts.items():
         ours = summary[summary["part"] == part]
         if ours.empty:
             continue
-        theirs = published[published["part"] == part][["heads", "length", "nmse"]]
-        merged = ours.merge(theirs, on=["heads", "length"], how="left")
+        theirs = published[published["part"] == part].dropna(axis=1, how="all")
+        shared = [column for column in study.setting if column in theirs.columns]
+        merged = ours.assign(nmse=np.nan)
+        if shared:
+            merged = ours.merge(theirs[[*shared, "nmse"]], on=shared, how="left")
         settings = [
             column
-            for column in ("intrinsic_dim", "width", "heads", "length")
-            if column in ("heads", "length") or merged[column].nunique() > 1
+            for column in study.setting
+            if column in (study.rows, study.columns) or merged[column].nunique() > 1
         ]
         columns = [*settings, "smallest", "mean", "95 % interval", "seeds", "stuck", "diverged"]
         with_published = merged["nmse"].notna().any()
@@ -112,6 +116,7 @@ def _facts(study: Study, tier: str, results: pd.DataFrame, planned: int) -> list
     runs = results.drop_duplicates("key")
     seconds = runs["wall_seconds"].sum()
     steps = int(runs["steps"].sum())
+    pace = f", {steps / seconds:.0f} training steps a second" if steps else ""
     engines = ", ".join(
         f"{name} ({count})" for name, count in runs["engine"].value_counts().items()
     )
@@ -119,7 +124,7 @@ def _facts(study: Study, tier: str, results: pd.DataFrame, planned: int) -> list
     return [
         ("Runs", f"{len(runs)} of {planned} finished, {int(runs['diverged'].sum())} diverged"),
         ("Price", study.tiers[tier].price),
-        ("Took", f"{seconds:.0f} CPU-seconds, {steps / seconds:.0f} training steps a second"),
+        ("Took", f"{seconds:.0f} CPU-seconds{pace}"),
         ("Engines", engines),
         ("Seeds", ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))),
         ("Run with headwise", ", ".join(sorted(runs["headwise_version"].unique()))),

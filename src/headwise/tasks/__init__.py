@@ -2,6 +2,9 @@
 
 from headwise.tasks.assumptions import Assumption, check_assumptions
 from headwise.tasks.maps import Affine, Bowl, Function, Product, Sum, WeightedSum
+from headwise.tasks.measure import Measured, TokenTask, measure
+from headwise.tasks.neighbours import Neighbours
+from headwise.tasks.regression import InContextRegression
 from headwise.tasks.retrieval import PRESETS, Retrieval, max_plus_min, sum_of_maxima
 
 __all__ = [
@@ -10,11 +13,16 @@ __all__ = [
     "Assumption",
     "Bowl",
     "Function",
+    "InContextRegression",
+    "Measured",
+    "Neighbours",
     "Product",
     "Retrieval",
     "Sum",
+    "TokenTask",
     "WeightedSum",
     "check_assumptions",
     "max_plus_min",
+    "measure",
     "sum_of_maxima",
 ]

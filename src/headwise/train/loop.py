@@ -1,9 +1,10 @@
 """Training: many seeds of one specification in, one outcome a seed out."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from math import cos, isfinite, pi
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,6 +23,22 @@ from headwise.train.training import Training
 _FRESH_FLOATS = 1 << 24  # largest block of fresh inputs held at once
 
 
+class Schedule(Protocol):
+    """The part of a training's specification that says how long and how fast."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def rate(self) -> float: ...
+
+    @property
+    def warmup(self) -> float: ...
+
+    @property
+    def evaluations(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of one seed.
@@ -29,6 +46,7 @@ class Outcome:
     `nmse` is the smallest validation error relative to the variance of the target (None if no
     evaluation was finite), `nmse_last` the one after the last step; `curve` holds (step,
     validation NMSE, mean training loss since the evaluation before). `params` are for raw data.
+    `facts` are other numbers worth keeping, by name.
     """
 
     seed: int
@@ -40,6 +58,7 @@ class Outcome:
     engine: str
     engine_reason: str
     params: dict[str, Tensor]
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 def train(
@@ -84,7 +103,7 @@ def _train_block(
     engine, reason = make_engine(shape, training, initial, seeds, device)
 
     rates = learning_rates(training)
-    curves: list[list[tuple[int, float | None, float | None]]] = [[] for _ in seeds]
+    curves: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
     for first, last in evaluation_segments(training):
         losses = [
             engine.advance(chunk, order, rates[start:stop])
@@ -95,19 +114,19 @@ def _train_block(
         errors = validation_error(engine.predict(validation.inputs), validation, training.loss)
         means = np.concatenate(losses, axis=1).mean(axis=1)
         for curve, error, loss in zip(curves, errors, means, strict=True):
-            curve.append((last, _finite(error), _finite(loss)))
+            curve.append((last, error, loss))
         if last < training.steps:
             yield last / training.steps, []
     yield (
         1.0,
         [
-            _outcome(seed, curve, engine.name, reason, scale.fold_into(shape, params))
+            make_outcome(seed, curve, engine.name, reason, scale.fold_into(shape, params))
             for seed, curve, params in zip(seeds, curves, engine.params(), strict=True)
         ],
     )
 
 
-def learning_rates(training: Training) -> Float[np.ndarray, " steps"]:
+def learning_rates(training: Schedule) -> Float[np.ndarray, " steps"]:
     """Linear warm-up to `rate`, then half a cosine down to zero."""
     warm = round(training.warmup * training.steps)
     steps = training.steps
@@ -124,7 +143,7 @@ def learning_rates(training: Training) -> Float[np.ndarray, " steps"]:
     )
 
 
-def evaluation_segments(training: Training) -> Iterator[tuple[int, int]]:
+def evaluation_segments(training: Schedule) -> Iterator[tuple[int, int]]:
     """Step ranges [first, last) after each of which the networks are evaluated."""
     count = min(training.evaluations, training.steps)
     ends = [round(training.steps * (index + 1) / count) for index in range(count)]
@@ -174,13 +193,15 @@ def _join(parts: list[Dataset]) -> Dataset:
     )
 
 
-def _outcome(
+def make_outcome(
     seed: int,
-    curve: list[tuple[int, float | None, float | None]],
+    measured: Sequence[tuple[int, float, float]],
     engine: str,
     reason: str,
     params: dict[str, Tensor],
 ) -> Outcome:
+    """The outcome of a run that measured (step, error, mean loss); what is not finite is None."""
+    curve = [(step, _finite(error), _finite(loss)) for step, error, loss in measured]
     finite = [(error, step) for step, error, _ in curve if error is not None]
     best, best_step = min(finite) if finite else (None, None)
     last = curve[-1]

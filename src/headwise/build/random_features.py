@@ -1,0 +1,56 @@
+"""One layer of hard heads of rank 1 along random directions, combined in the best way.
+
+Head h returns the x_i with the larger (k_h·x_i)(q_h·y), and the layer Σ_h a_h × that point. The
+best a and the error it has are known in closed form: `headwise.theory.rank.random_features`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from headwise.errors import require
+from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
+from headwise.theory.rank import fit_random_features
+
+Draw = Literal["aligned", "independent"]
+
+
+@dataclass(frozen=True)
+class RandomFeaturesLayer:
+    """The layer, and the mean-square error that the closed form gives it."""
+
+    net: AttentionNet
+    error: float
+
+
+def random_features_layer(
+    dim: int, heads: int, seed: int = 0, draw: Draw = "aligned"
+) -> RandomFeaturesLayer:
+    """The best layer on random directions, for two orthogonal points.
+
+    Aligned: k_h = ±q_h, the sign in turn, which is the better draw from dimension 16 on.
+    Independent: q_h and k_h are drawn apart.
+    """
+    require(heads >= 1, f"heads is {heads}; the least is 1")
+    require(draw in ("aligned", "independent"), "draw is 'aligned' or 'independent'")
+    rng = np.random.default_rng([dim, heads, seed, 0x5EED])
+    queries = rng.standard_normal((heads, dim))
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    if draw == "aligned":
+        keys = queries * np.where(np.arange(heads) % 2, -1, 1)[:, None]
+    else:
+        keys = rng.standard_normal((heads, dim))
+        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+    fitted = fit_random_features(queries, keys)
+    shape = AttentionNetShape(
+        token_dim=dim,
+        outputs=dim,
+        layer=AttentionShape(heads=heads, qk_dim=1, v_dim=dim),
+        kind="hardmax",
+        values="scalar",
+    )
+    params = {"query.weight": queries, "key.weight": keys, "mix": fitted.weights}
+    tensors = {name: torch.from_numpy(value).float() for name, value in params.items()}
+    return RandomFeaturesLayer(AttentionNet(shape, tensors), fitted.error)

@@ -1,0 +1,149 @@
+"""The kinds of runs there are: who does the work, what it costs, which columns describe it.
+
+The type of a run's network decides. A new kind of experiment is one entry here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headwise.lab.constructions import Construction, build_and_measure
+from headwise.lab.spec import Run
+from headwise.nets.attention import AttentionNetShape
+from headwise.nets.encoder import EncoderShape
+from headwise.nets.shape import ClassTokenShape
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`together`: how many seeds are best done as one job; `cost`: relative, for progress bars."""
+
+    perform: Callable[[Sequence[Run], Callable[[float], None]], list[Any]]
+    together: Callable[[Run], int]
+    cost: Callable[[Run], float]
+    columns: Callable[[Run], dict[str, Any]]
+
+
+def kind_of(run: Run) -> Kind:
+    """The kind of a run."""
+    return _KINDS[type(run.net)]
+
+
+def _train_class_token(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Any]:
+    from headwise.train.loop import train
+
+    first = job[0]
+    return train(first.task, first.net, first.training, [run.seed for run in job], on_progress)
+
+
+def _class_token_together(run: Run) -> int:
+    from headwise.train.choose import runs_together
+
+    return runs_together(run.net, run.training)
+
+
+def _class_token_cost(run: Run) -> float:
+    """Fitted to measured times."""
+    length, heads = run.task.length, run.net.layers[0].heads
+    sequence = length * (heads + 2) + 100.0
+    if len(run.net.layers) > 1:  # every token attends to every other, in torch
+        sequence = 2000.0 + 100.0 * length + length**2 * heads
+    return run.training.steps * run.training.batch * sequence
+
+
+def _class_token_columns(run: Run) -> dict[str, Any]:
+    layer, params = run.net.layers[0], run.net.params()
+    return {
+        "heads": layer.heads,
+        "head_dim": layer.v_dim,
+        "length": run.task.length,
+        "intrinsic_dim": run.task.intrinsic_dim,
+        "token_dim": run.task.token_dim,
+        "width": run.net.embed.widths[0],
+        "layers": len(run.net.layers),
+        "residual": run.net.residual,
+        "norm": run.net.norm,
+        "params": params["total"],
+        "params_mlp": params["mlp"],
+        **_training_columns(run),
+    }
+
+
+def _train_tokens(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Any]:
+    from headwise.train.tokens import train_tokens
+
+    first = job[0]
+    seeds = [run.seed for run in job]
+    return train_tokens(first.task, first.net, first.training, seeds, on_progress)
+
+
+def _tokens_together(run: Run) -> int:
+    from headwise.train.tokens import TOGETHER
+
+    return TOGETHER
+
+
+def _token_cost(run: Run) -> float:
+    """Multiplications a token, its weights and its share of the attention, in all steps."""
+    scores = sum(layer.heads * (8 + layer.qk_dim + layer.v_dim) for layer in run.net.attention)
+    each = run.net.params()["total"] + run.task.length * scores
+    return run.training.steps * (100_000 + run.training.batch * run.task.length * each)
+
+
+def _token_columns(run: Run) -> dict[str, Any]:
+    layer, params = run.net.attention[0], run.net.params()
+    return {
+        "dim": run.task.dim,
+        "points": getattr(run.task, "points", None),
+        "positions": getattr(run.task, "positions", None),
+        "length": run.task.length,
+        "layers": len(run.net.attention),
+        "heads": layer.heads,
+        "rank": layer.qk_dim,
+        "v_dim": layer.v_dim,
+        "rank_share": layer.qk_dim / run.task.token_dim,
+        "modules": getattr(run.net, "modules", 1),
+        "ffn": getattr(run.net, "ffn", 0),
+        "method": "trained",
+        "params": params["total"],
+        "params_attention": params["attention"],
+        **_training_columns(run),
+    }
+
+
+def _construction_cost(run: Run) -> float:
+    """Scores of all heads on all sequences, and the closed form's matrix for random features."""
+    fit = run.net.heads**2 * 100.0 if run.net.name.startswith("random") else 0.0
+    return fit + 30.0 * run.training.sequences * run.net.heads * (run.task.dim + 10)
+
+
+def _construction_columns(run: Run) -> dict[str, Any]:
+    return {
+        "dim": run.task.dim,
+        "points": run.task.points,
+        "positions": run.task.positions,
+        "length": run.task.length,
+        "layers": 2 if run.net.name == "vote" else 1,
+        "heads": run.net.heads,
+        "rank": run.task.dim if run.net.name == "full-rank" else 1,
+        "modules": 1,
+        "ffn": 0,
+        "method": run.net.name,
+        "steps": 0,
+    }
+
+
+def _training_columns(run: Run) -> dict[str, Any]:
+    training = run.training
+    return {"steps": training.steps, "batch": training.batch, "rate": training.rate}
+
+
+_TOKENS = Kind(_train_tokens, _tokens_together, _token_cost, _token_columns)
+_KINDS: dict[type, Kind] = {
+    ClassTokenShape: Kind(
+        _train_class_token, _class_token_together, _class_token_cost, _class_token_columns
+    ),
+    EncoderShape: _TOKENS,
+    AttentionNetShape: _TOKENS,
+    Construction: Kind(build_and_measure, lambda run: 1, _construction_cost, _construction_columns),
+}

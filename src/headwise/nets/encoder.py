@@ -1,0 +1,273 @@
+"""Encoders: layers of attention and feed-forward network, as one function of stacked parameters.
+
+The rank paper's encoder is post-norm and differs from the usual one in two ways: a layer averages
+w parallel attention modules, so it has w·width/rank heads; and instead of a layer norm a token is
+scaled to length one and multiplied by one learned number. A module's attention has 4·width²
+weights whatever the rank of its heads: sweeping the rank leaves the parameters as they are.
+"""
+
+from collections.abc import Callable, Mapping
+from math import prod, sqrt
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from headwise.errors import require
+from headwise.nets.attention import Kind, attend, linear, split_heads
+from headwise.nets.shape import AttentionShape
+from headwise.spec import spec
+
+Params = Mapping[str, Tensor]
+Inner = Callable[[Params, str, Tensor], Tensor]
+
+
+@spec
+class EncoderShape:
+    """An encoder. `layers` counts all heads of a layer; each of its `modules` has an equal share.
+
+    norm "length": token → token/‖token‖ × one learned number; "layer": layer norm; "none".
+    keys "all"; "earlier": a token sees itself and those before (a causal mask); "others": all
+    tokens but the last, which only asks (the cross form of a task). With `maps`, linear maps lead
+    from the token into the stream and out of it; without, the stream is `token_dim` wide and the
+    first `outputs` coordinates answer. `positions` is 0 or the length of a learned table that is
+    added. `norm_first` puts the norm before each sub-layer, and one at the end.
+    """
+
+    token_dim: int
+    outputs: int
+    width: int
+    layers: tuple[AttentionShape, ...]
+    ffn: int
+    modules: int = 1
+    norm: Literal["length", "layer", "none"] = "length"
+    norm_first: bool = False
+    kind: Kind = "softmax"
+    keys: Literal["all", "earlier", "others"] = "all"
+    maps: bool = False
+    positions: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("token_dim", "outputs", "width", "modules"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
+        require(len(self.layers) >= 1, "an encoder has at least one layer")
+        require(self.ffn >= 0, "ffn is the width of the feed-forward network, or 0 for none")
+        require(self.norm in ("length", "layer", "none"), "norm is 'length', 'layer' or 'none'")
+        require(self.keys in ("all", "earlier", "others"), "keys are 'all', 'earlier' or 'others'")
+        require(self.kind in ("softmax", "hardmax"), "kind is 'softmax' or 'hardmax'")
+        require(self.positions >= 0, "positions is 0 (none) or a number of positions")
+        require(
+            all(layer.heads % self.modules == 0 for layer in self.layers),
+            f"the heads of a layer are shared out over {self.modules} modules: a multiple of it",
+        )
+        require(
+            self.maps or (self.width == self.token_dim and self.outputs <= self.width),
+            "without linear maps the width is the token's, and outputs are no more than that",
+        )
+
+    @classmethod
+    def paper(
+        cls,
+        *,
+        token_dim: int,
+        rank: int,
+        layers: int = 1,
+        modules: int = 1,
+        ffn: int = 2048,
+        outputs: int | None = None,
+    ) -> "EncoderShape":
+        """The rank paper's encoder: modules·token_dim/rank heads of rank `rank` in each layer."""
+        require(layers >= 1, f"layers is {layers}; the least is 1")
+        layer = _share_width(token_dim, rank, modules)
+        return cls(
+            token_dim=token_dim,
+            outputs=token_dim if outputs is None else outputs,
+            width=token_dim,
+            layers=(layer,) * layers,
+            ffn=ffn,
+            modules=modules,
+        )
+
+    @classmethod
+    def plain(
+        cls,
+        *,
+        token_dim: int,
+        outputs: int,
+        width: int,
+        heads: int,
+        layers: int,
+        ffn: int,
+        norm_first: bool = True,
+        keys: Literal["all", "earlier", "others"] = "all",
+        positions: int = 0,
+    ) -> "EncoderShape":
+        """The usual encoder: layer norms, `heads` heads of width/heads dimensions each."""
+        require(layers >= 1, f"layers is {layers}; the least is 1")
+        require(
+            heads >= 1 and width % heads == 0, f"a width of {width} is no multiple of {heads} heads"
+        )
+        return cls(
+            token_dim=token_dim,
+            outputs=outputs,
+            width=width,
+            layers=(_share_width(width, width // heads, 1),) * layers,
+            ffn=ffn,
+            norm="layer",
+            norm_first=norm_first,
+            keys=keys,
+            maps=True,
+            positions=positions,
+        )
+
+    @property
+    def attention(self) -> tuple[AttentionShape, ...]:
+        """The attention layers, for tables."""
+        return self.layers
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name → shape of every parameter, in the order in which they are initialised."""
+        shapes = dict[str, tuple[int, ...]]()
+
+        def linear_map(name: str, out: int, into: int) -> None:
+            shapes[f"{name}.weight"] = (out, into)
+            shapes[f"{name}.bias"] = (out,)
+
+        def norm(name: str) -> None:
+            if self.norm != "none":
+                shapes[f"{name}.weight"] = (self.width if self.norm == "layer" else 1,)
+            if self.norm == "layer":
+                shapes[f"{name}.bias"] = (self.width,)
+
+        if self.maps:
+            linear_map("into", self.width, self.token_dim)
+        if self.positions:
+            shapes["positions"] = (self.positions, self.width)
+        for index, layer in enumerate(self.layers):
+            rows = layer.heads * (2 * layer.qk_dim + layer.v_dim)
+            linear_map(f"layers.{index}.qkv", rows, self.width)
+            linear_map(f"layers.{index}.out", self.width, layer.heads * layer.v_dim)
+            norm(f"layers.{index}.norm1")
+            if self.ffn:
+                linear_map(f"layers.{index}.up", self.ffn, self.width)
+                linear_map(f"layers.{index}.down", self.width, self.ffn)
+                norm(f"layers.{index}.norm2")
+        if self.norm_first:
+            norm("norm")
+        if self.maps:
+            linear_map("readout", self.outputs, self.width)
+        return shapes
+
+    def params(self) -> dict[str, int]:
+        """Parameters: those of attention (its four maps, with biases) and all."""
+        counts = {"attention": 0, "total": 0}
+        for name, size in self.parameter_shapes().items():
+            counts["total"] += prod(size)
+            if ".qkv." in name or ".out." in name:
+                counts["attention"] += prod(size)
+        return counts
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]:
+        """Fresh weights: torch's own distributions for its encoder, module by module; biases 0."""
+        rng = np.random.default_rng([seed, 0xE2C0])
+        params = {}
+        for name, size in self.parameter_shapes().items():
+            values: np.ndarray = np.zeros(size)
+            if "norm" in name and name.endswith(".weight"):
+                values = np.ones(size)
+            elif name == "positions":
+                values = 0.02 * rng.standard_normal(size)
+            elif name.endswith(".weight"):
+                fan_in = size[1] // (self.modules if ".out." in name else 1)
+                bound = sqrt(6 / (4 * fan_in)) if ".qkv." in name else 1 / sqrt(fan_in)
+                values = rng.uniform(-bound, bound, size)
+            params[name] = torch.from_numpy(values.astype(np.float32))
+        return params
+
+    def forward(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch length outputs"]:
+        """An output for every token."""
+        _check(self, inputs)
+        members = params["layers.0.qkv.weight"].shape[0]
+        stream = linear(inputs, params, "into") if self.maps else inputs.expand(members, -1, -1, -1)
+        if self.positions:
+            stream = stream + params["positions"][:, None, : inputs.shape[2]]
+        for index in range(len(self.layers)):
+            stream = self._sub_layer(params, stream, f"layers.{index}", "norm1", self._attention)
+            if self.ffn:
+                stream = self._sub_layer(params, stream, f"layers.{index}", "norm2", _feed_forward)
+        if self.norm_first:
+            stream = self._norm(params, "norm", stream)
+        return linear(stream, params, "readout") if self.maps else stream[..., : self.outputs]
+
+    def _sub_layer(
+        self, params: Params, stream: Tensor, layer: str, norm: str, inner: Inner
+    ) -> Tensor:
+        """Residual connection and norm around attention or feed-forward network."""
+        if self.norm_first:
+            return stream + inner(params, layer, self._norm(params, f"{layer}.{norm}", stream))
+        return self._norm(params, f"{layer}.{norm}", stream + inner(params, layer, stream))
+
+    def _norm(self, params: Params, name: str, stream: Tensor) -> Tensor:
+        if self.norm == "none":
+            return stream
+        weight = params[f"{name}.weight"][:, None, None]  # (members, 1, 1, width or 1)
+        if self.norm == "length":
+            length = torch.linalg.vector_norm(stream, dim=-1, keepdim=True)
+            return stream * (weight / length.clamp_min(1e-12))
+        normal = functional.layer_norm(stream, (self.width,))
+        return torch.addcmul(params[f"{name}.bias"][:, None, None], normal, weight)
+
+    def _attention(
+        self, params: Params, name: str, stream: Float[Tensor, "members batch length width"]
+    ) -> Float[Tensor, "members batch length width"]:
+        layer = self.layers[int(name.split(".")[1])]
+        rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+        query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
+        if self.keys == "others":
+            key, value = key[:, :, :-1], value[:, :, :-1]
+        weights = attend(
+            split_heads(query, layer.heads, layer.qk_dim),
+            split_heads(key, layer.heads, layer.qk_dim),
+            self.kind,
+            1 / sqrt(layer.qk_dim),
+            _causal_bias(stream) if self.keys == "earlier" else None,
+        )
+        heads = weights @ split_heads(value, layer.heads, layer.v_dim)
+        mixed = heads.transpose(2, 3).flatten(3)
+        if self.modules > 1:  # the mean over modules, each of which has an equal share of the heads
+            mixed = mixed / self.modules
+        return linear(mixed, params, f"{name}.out")
+
+
+def _feed_forward(params: Params, name: str, stream: Tensor) -> Tensor:
+    return linear(functional.relu(linear(stream, params, f"{name}.up")), params, f"{name}.down")
+
+
+def _causal_bias(stream: Tensor) -> Tensor:
+    length = stream.shape[2]
+    return torch.full((length, length), -torch.inf, device=stream.device).triu(1)
+
+
+def _share_width(width: int, rank: int, modules: int) -> AttentionShape:
+    require(
+        1 <= rank <= width and width % rank == 0,
+        f"heads of rank {rank} cannot share a width of {width}: it must be a multiple",
+    )
+    return AttentionShape(heads=modules * (width // rank), qk_dim=rank, v_dim=rank)
+
+
+def _check(shape: EncoderShape, inputs: Tensor) -> None:
+    length, dim = inputs.shape[-2:]
+    require(
+        dim == shape.token_dim, f"tokens have {dim} numbers; the encoder takes {shape.token_dim}"
+    )
+    require(length > (shape.keys == "others"), "a sequence has at least one key")
+    require(
+        not shape.positions or length <= shape.positions,
+        f"the sequence has {length} tokens; the encoder has {shape.positions} positions",
+    )

@@ -1,0 +1,82 @@
+"""Training token networks on streams: many seeds of one specification in, an outcome a seed out."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from headwise.errors import require
+from headwise.tasks.measure import TokenTask, score
+from headwise.train.ensemble import Ensemble, TokenNetShape
+from headwise.train.loop import Outcome, evaluation_segments, learning_rates, make_outcome
+from headwise.train.stream import Stream, validation_set
+from headwise.train.streaming import Streaming
+
+TOGETHER = 8  # more members gain nothing on a CPU
+_PREDICT_ROWS = 512  # sequences in a piece of the validation set
+
+
+def train_tokens(
+    task: TokenTask,
+    shape: TokenNetShape,
+    training: Streaming,
+    seeds: Sequence[int],
+    on_progress: Callable[[float], None] | None = None,
+    device: str = "cpu",
+) -> list[Outcome]:
+    """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
+
+    Errors are mean squares in units of E‖f‖², so that answering zero scores 1.
+    """
+    require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
+    require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
+    _check(task, shape)
+    ensemble = Ensemble(shape, training, [shape.initial_params(s) for s in seeds], device)
+    streams = [Stream(task, training.data_seed, seed) for seed in seeds]
+    validation = validation_set(task, training.validation, training.data_seed)
+    rates = learning_rates(training)
+    curves: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
+    for first, last in evaluation_segments(training):
+        losses = torch.zeros(len(seeds), dtype=torch.float64, device=device)
+        for step in range(first, last):
+            batches = [stream.take(training.batch) for stream in streams]
+            inputs, targets = (torch.stack(part).to(device) for part in zip(*batches, strict=True))
+            losses += ensemble.step(inputs, targets, task.answers, float(rates[step]))
+        means = (losses / ((last - first) * task.scale)).tolist()
+        for curve, error, loss in zip(
+            curves, _errors(ensemble, task, *validation, device), means, strict=True
+        ):
+            curve.append((last, error, loss))
+        if on_progress is not None:
+            on_progress(last / training.steps)
+    return [
+        make_outcome(seed, curve, "token ensemble", "the only engine for token networks", params)
+        for seed, curve, params in zip(seeds, curves, ensemble.params(), strict=True)
+    ]
+
+
+def _errors(
+    ensemble: Ensemble, task: TokenTask, inputs: Tensor, targets: Tensor, device: str
+) -> list[float]:
+    total: Tensor | float = 0.0
+    pieces = zip(inputs.split(_PREDICT_ROWS), targets.split(_PREDICT_ROWS), strict=True)
+    for piece, wanted in pieces:
+        outputs = ensemble.predict(piece.unsqueeze(0).to(device)).cpu()
+        total = total + score(outputs, wanted.unsqueeze(0), task).mean(-1).sum(-1)
+    assert isinstance(total, Tensor)
+    return [float(error) for error in total / len(inputs)]
+
+
+def _check(task: TokenTask, shape: TokenNetShape) -> None:
+    require(
+        task.token_dim == shape.token_dim,
+        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
+    )
+    require(
+        task.outputs == shape.outputs,
+        f"the task's answers have {task.outputs} numbers, the network's outputs {shape.outputs}",
+    )
+    require(
+        getattr(shape, "kind", "softmax") == "softmax",
+        "hardmax has no gradient: build such a network, or train one with softmax",
+    )
