@@ -12,6 +12,7 @@ from headwise.lab.spec import Run
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.encoder import EncoderShape
 from headwise.nets.shape import ClassTokenShape
+from headwise.tasks.maps import largest_overlap
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def _class_token_columns(run: Run) -> dict[str, Any]:
         "head_dim": layer.v_dim,
         "length": run.task.length,
         "intrinsic_dim": run.task.intrinsic_dim,
+        "overlap": round(largest_overlap(run.task.features), 3),
         "token_dim": run.task.token_dim,
         "width": run.net.embed.widths[0],
         "layers": len(run.net.layers),

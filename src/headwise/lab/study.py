@@ -10,7 +10,7 @@ from headwise.errors import require
 from headwise.lab.spec import Run
 
 SYMBOLS = {"length": "T", "points": "N", "layers": "L", "dim": "d", "rank": "r", "heads": "H"}
-HEAD_COUNT_SETTING = ("layers", "intrinsic_dim", "width", "heads", "head_dim", "length")
+HEAD_COUNT_SETTING = ("layers", "intrinsic_dim", "overlap", "width", "heads", "head_dim", "length")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from headwise.lab.study import Figure, Study
 from headwise.lab.summary import summarise
 
 NAMES = {
+    "overlap": "largest overlap of two directions",
     "heads": "attention heads h",
     "length": "sequence length T",
     "width": "hidden width N",

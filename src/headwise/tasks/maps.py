@@ -159,6 +159,16 @@ Features = Affine | Bowl | Function
 OuterMap = Sum | WeightedSum | Product | Function
 
 
+def largest_overlap(features: Features) -> float:
+    """Largest |cosine| between two affine features' directions; 0 for others and for one alone."""
+    if not isinstance(features, Affine) or features.count == 1:
+        return 0.0
+    rows = np.array(features.weights)
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = np.abs(rows @ rows.T)[~np.eye(features.count, dtype=bool)]
+    return float(cosines.max())
+
+
 def _rows(array: np.ndarray) -> Rows:
     return tuple(tuple(float(x) for x in row) for row in array)
 
