@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -136,3 +137,8 @@ def test_a_store_without_the_study_gets_a_sentence(
     Store(tmp_path / "empty.db", write=True).close()
     assert run("report", str(tmp_path / "empty.db")) == 2
     assert "holds no such study" in capsys.readouterr().err
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import sys, headwise.cli; sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,21 +4,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from headwise.lab.conduct import State
+if TYPE_CHECKING:
+    from headwise.lab.conduct import State
 
 _LINE_SECONDS = 30
 
 
 @contextmanager
-def study_progress(console: Console) -> Iterator[Callable[[State], None]]:
+def study_progress(console: Console) -> Iterator[Callable[["State"], None]]:
     """Yields the function to call with each new state of a study."""
     started, spoken = time.monotonic(), time.monotonic()
 
-    def left(state: State) -> str:
+    def left(state: "State") -> str:
         if state.finished_cost <= 0:
             return "estimating"
         elapsed = time.monotonic() - started
@@ -35,7 +37,7 @@ def study_progress(console: Console) -> Iterator[Callable[[State], None]]:
     ) as bar:
         task = bar.add_task("study", runs="", left="estimating")
 
-        def on_state(state: State) -> None:
+        def on_state(state: "State") -> None:
             nonlocal spoken
             runs = f"{state.finished_runs}/{state.total_runs}"
             total = state.total_cost or 1.0
