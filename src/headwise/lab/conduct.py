@@ -1,6 +1,7 @@
 """Conducting a study: plan it, run what the store does not have yet, keep every result."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 
 from headwise.lab.pool import Finished, run_jobs
@@ -43,11 +44,12 @@ def conduct(
         on_state(State(finished, len(runs), done, total_cost))
 
     report()
-    for message in run_jobs(todo, workers):
-        if isinstance(message, Finished):
-            store.add(message.records)
-            finished += len(message.records)
-            fractions[message.job] = 1.0
-        else:
-            fractions[message.job] = message.fraction
-        report()
+    with closing(run_jobs(todo, workers)) as messages:  # whatever happens, no worker is left behind
+        for message in messages:
+            if isinstance(message, Finished):
+                store.add(message.records)
+                finished += len(message.records)
+                fractions[message.job] = 1.0
+            else:
+                fractions[message.job] = message.fraction
+            report()

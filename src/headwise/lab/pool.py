@@ -7,7 +7,7 @@ word and ends, so a killed run leaves no orphans; a worker that dies is noticed 
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, cast
@@ -36,7 +36,7 @@ class Finished:
     records: list[Any]
 
 
-def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Iterator[Progress | Finished]:
+def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress | Finished]:
     """Work through the jobs, reporting as they go; closing the iterator stops the workers."""
     context = multiprocessing.get_context("spawn")
     waiting = iter(enumerate(jobs))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from headwise.lab.studies.published import published_tables
 from headwise.lab.study import Finding, Verdict
 from headwise.theory.head_count import reversal_score
 
@@ -107,8 +108,15 @@ def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
         return _NOT_TESTED
     holds = all(score < 0.3 if below else score > 1 for score in scores.values())
     numbers = ", ".join(f"h = {heads}: {score:.2f}" for heads, score in scores.items())
+    published = published_tables({"transition": "head_count_table2.csv"})
+    theirs = smallest(published, "transition")
+    known = [heads for heads in scores if heads in theirs.index]
+    beside = ", ".join(f"{reversal_score(theirs.loc[h].to_dict()):.2f}" for h in known)
     bar = "below 0.3" if below else "above 1"
-    return Verdict("holds" if holds else "does not hold", f"reversal score ({bar}): {numbers}")
+    return Verdict(
+        "holds" if holds else "does not hold",
+        f"reversal score ({bar}): {numbers}; published: {beside}",
+    )
 
 
 def small_at_four(results: pd.DataFrame) -> Verdict:
@@ -159,7 +167,8 @@ def draws_span_published(results: pd.DataFrame) -> Verdict:
     part = results[(results["part"] == "draws") & (results["heads"] == 3)]
     if part.empty:
         return _NOT_TESTED
-    published = 9.09e-4
+    table = smallest(published_tables({"transition": "head_count_table2.csv"}), "transition")
+    published = float(table.loc[3, 32])
     best = part.groupby("overlap")["nmse"].min().sort_values()
     holds = bool(best.iloc[0] <= published <= best.iloc[-1])
     return Verdict(
