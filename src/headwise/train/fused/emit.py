@@ -46,6 +46,14 @@ def store_at(builder: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.bitcast(place, value.type.as_pointer()), align=4)
 
 
+def prefetch(builder: Any, place: Any) -> None:
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    read, near, data = INT32(0), INT32(3), INT32(1)
+    builder.call(function, [builder.bitcast(place, byte), read, near, data])
+
+
 def spread(builder: Any, scalar: Any) -> Any:
     """One number in all lanes."""
     first = builder.insert_element(ir.Constant(FLOATS, ir.Undefined), scalar, INT32(0))
@@ -115,19 +123,22 @@ def normal(builder: Any, x: Any) -> tuple[Any, Any]:
 def lane_sums(builder: Any, vectors: list[Any]) -> Any:
     """LANES vectors → one vector whose lane i is the sum of the lanes of vectors[i].
 
-    A round folds each pair (a, b) into one vector, half of whose lanes belong to a and half to b.
-    The first two rounds stay inside groups of four lanes, where shuffles are cheapest; after
-    them a group holds sums of four vectors, and whole groups are added.
+    A round adds two shuffles of each pair (a, b), so that half of the new lanes belong to a and
+    half to b. Two rounds stay inside groups of four lanes, where shuffles are cheapest (and avoid
+    the pattern of x86's slow horizontal add); after them a group holds sums of four vectors, and
+    whole groups are added.
     """
-    groups = range(0, LANES, 4)
-    within = [g + i for g in groups for i in (0, 2, LANES, LANES + 2)]
-    across = [g + i for base in (0, LANES) for g in groups[::2] for i in range(base, base + 4)]
-    rounds = LANES.bit_length() - 1
-    for first, step in [(within, 1)] * 2 + [(across, 4)] * (rounds - 2):
-        even = ir.Constant(INTS, first)
-        odd = ir.Constant(INTS, [i + step for i in first])
+    groups, second = range(0, LANES, 4), LANES
+    masks = [
+        ([g + i for g in groups for i in (0, second, 1, second + 1)], 2),
+        ([g + i for g in groups for i in (0, 1, second, second + 1)], 2),
+    ]
+    across = [g + i for base in (0, second) for g in groups[::2] for i in range(base, base + 4)]
+    masks += [(across, 4)] * (LANES.bit_length() - 3)
+    for first, step in masks:
+        low, high = ir.Constant(INTS, first), ir.Constant(INTS, [i + step for i in first])
         vectors = [
-            builder.fadd(builder.shuffle_vector(a, b, even), builder.shuffle_vector(a, b, odd))
+            builder.fadd(builder.shuffle_vector(a, b, low), builder.shuffle_vector(a, b, high))
             for a, b in zip(vectors[::2], vectors[1::2], strict=True)
         ]
     return vectors[0]

@@ -61,7 +61,7 @@ class Weights(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Intermediate results. Those up to `peak` belong to a group, the rest to a whole batch."""
+    """Intermediate results. Those up to `share` belong to a group, the rest to a whole batch."""
 
     tokens: Block  # x_t | 1: a block after another, (token_dim + 1) × columns each
     hidden: Block  # r_t: width × columns each
@@ -73,6 +73,8 @@ class Scratch(NamedTuple):
     peak: Block  # blocks × sequences × heads: the maximum that the block's exponents refer to
     top: Block  # sequences × heads: the final maximum
     share: Block  # sequences × heads: 1/Σ exp
+    factor: Block  # 1 × heads, passing
+    class_score: Block  # 1 × heads; −∞ where the class token is no key
     vector: Block  # scaled query: 1 × heads·qk_dim
     vector_grad: Block
     direction: Block  # u_i: heads × (embed_dim + 1)
@@ -140,6 +142,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         peak=place(blocks * sizes.sequences, sizes.heads),
         top=place(group, sizes.heads),
         share=place(group, sizes.heads),
+        factor=place(1, sizes.heads),
+        class_score=place(1, sizes.heads),
         vector=place(1, query_rows),
         vector_grad=place(1, query_rows),
         direction=place(sizes.heads, dim + 1),

@@ -12,7 +12,7 @@ from jaxtyping import Float32
 from numba import types
 
 from headwise.train.fused.host import LANES, inner, out_of_line, shared
-from headwise.train.fused.tiles import HALF, MOST_ROWS, SPAN, dot_tile, outer_tile
+from headwise.train.fused.tiles import MOST_ROWS, dot_tile, outer_tile
 
 Memory = Float32[np.ndarray, " size"]
 
@@ -37,6 +37,33 @@ def part(block: Block, i: int, j: int) -> Block:
     return Block(block.at + i * block.row + j * block.column, block.row, block.column)
 
 
+@inner
+def heights_of(rows: int) -> tuple[int, int]:
+    """Height of the next tiles and how many: 8 rows are 4 + 4, not 6 + 2."""
+    if rows <= MOST_ROWS:
+        return rows, 1
+    if rows < 2 * MOST_ROWS:
+        return (rows + 1) // 2, 2 - rows % 2
+    tiles = rows // MOST_ROWS
+    return MOST_ROWS, tiles if rows == tiles * MOST_ROWS else tiles - 1
+
+
+@inner
+def widths_of(height: int, vectors: int) -> tuple[int, int]:
+    """Width of the next tiles of this height, see WIDTHS, and how many: no division by variables.
+
+    Four rows take three vectors at a time, but 4 as 2 + 2.
+    """
+    if height == 1 and vectors >= 8:
+        return 8, vectors // 8
+    if height <= 3 and vectors >= 4:
+        return 4, vectors // 4
+    if height == 4 and vectors >= 3 and vectors != 4:
+        tiles = vectors // 3
+        return 3, tiles - 1 if vectors - 3 * tiles == 1 else tiles
+    return (2, vectors // 2) if vectors >= 2 else (1, 1)
+
+
 _MEMORY, _BLOCK = types.float32[::1], types.NamedUniTuple(types.intp, 3, Block)
 
 
@@ -57,17 +84,19 @@ def product(
     `left` may be a flipped block; `mode` and `gate` (laid out like `out`) are those of the tiles.
     """
     out_of_line()
-    blocks = (rows + MOST_ROWS - 1) // MOST_ROWS
-    for column in range(0, columns, SPAN):
-        vectors = min((columns - column + LANES - 1) // LANES, SPAN // LANES)
-        row = 0
-        for block in range(blocks):  # even heights: 8 rows are 4 + 4, not 6 + 2
-            height = (rows - row + blocks - block - 1) // (blocks - block)
+    row = 0
+    while row < rows:
+        height, down = heights_of(rows - row)
+        column = 0
+        while column < columns:
+            width, across = widths_of(height, (columns - column + LANES - 1) // LANES)
             shift = row * out.row + column
             outer_tile(
                 memory,
                 height,
-                vectors,
+                width,
+                down,
+                across,
                 depth,
                 left.at + row * left.row,
                 left.row,
@@ -79,7 +108,8 @@ def product(
                 mode,
                 gate.at + shift,
             )
-            row += height
+            column += across * width * LANES
+        row += down * height
 
 
 @shared(_MEMORY, *[types.intp] * 3, *[_BLOCK] * 3, types.intp)
@@ -103,19 +133,35 @@ def dots(
     row = 0
     while row < rows:
         height = 2 if row + 2 <= rows else 1
-        width = HALF if height == 2 else LANES
-        for column in range(0, columns, width):
+        tiles = columns // (LANES // 2) if height == 2 else columns // LANES
+        edge = tiles * (LANES // 2) if height == 2 else tiles * LANES
+        if tiles:
             dot_tile(
                 memory,
                 height,
-                columns - column,
+                tiles,
                 vectors,
                 left.at + row * left.row,
                 left.row,
-                right.at + column * right.row,
+                right.at,
                 right.row,
-                out.at + row * out.row + column * out.column,
+                out.at + row * out.row,
                 out.row,
                 mode,
             )
+        if edge < columns:
+            for last in range(row, row + height):
+                dot_tile(
+                    memory,
+                    0,
+                    columns - edge,
+                    vectors,
+                    left.at + last * left.row,
+                    left.row,
+                    right.at + edge * right.row,
+                    right.row,
+                    out.at + last * out.row + edge,
+                    out.row,
+                    mode,
+                )
         row += height

@@ -66,6 +66,17 @@ def store(typing: Any, memory: Any, at: Any, vector: Any) -> Any:
     return types.void(memory, types.intp, VECTOR), generate
 
 
+@intrinsic
+def prefetch(typing: Any, memory: Any, at: Any) -> Any:
+    """Bring the cache line of memory[at] near; it will be read."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        emit.prefetch(builder, emit.pointer(context, builder, memory, *values))
+        return context.get_dummy_value()
+
+    return types.void(memory, types.intp), generate
+
+
 @operation(VECTOR, types.float32)
 def splat(builder: Any, scalar: Any) -> Any:
     return emit.spread(builder, scalar)
@@ -119,11 +130,6 @@ def total(builder: Any, x: Any) -> Any:
 @operation(types.float32, VECTOR)
 def largest(builder: Any, x: Any) -> Any:
     return emit.fold_lanes(builder, x, lambda a, b: emit.at_least(builder, a, b))
-
-
-@operation(types.float32, VECTOR)
-def lane0(builder: Any, x: Any) -> Any:
-    return builder.extract_element(x, emit.INT32(0))
 
 
 @intrinsic

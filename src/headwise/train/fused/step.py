@@ -5,7 +5,7 @@ import numpy as np
 from headwise.train.fused.fold import fold, set_constants, unfold
 from headwise.train.fused.host import LANES, entry, inner
 from headwise.train.fused.layout import Scratch, Sizes, Weights
-from headwise.train.fused.pooling import pool, pool_back
+from headwise.train.fused.pooling import pool, pool_back, share_scores
 from headwise.train.fused.products import Memory
 from headwise.train.fused.readout import read, read_back, read_gradients
 from headwise.train.fused.simd import div, fma, load, mul, splat, sqrt, store, sub, total
@@ -44,6 +44,7 @@ def run(
     for step in range(steps):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)
+        share_scores(memory, sizes, scratch)
         learn = rates.size > 0
         if learn:
             clear(memory, sizes, scratch, state)

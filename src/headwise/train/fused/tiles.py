@@ -19,17 +19,19 @@ from headwise.train.fused import emit
 from headwise.train.fused.host import LANES
 
 PLAIN, ADD, RELU, GATE = range(4)  # what happens to a finished tile; see `_finish`
-MOST_ROWS, MOST_VECTORS = 6, 2  # 12 sums, 2 vectors, 1 number: 15 of AVX2's 16 registers
-SPAN = MOST_VECTORS * LANES
-HALF = LANES // 2
+
+# Vectors of a tile by its rows. Two FMA units with a latency of 4 need 8 sums in flight; AVX2 has
+# 16 registers, of which 12 sums leave enough for the factors.
+WIDTHS = {1: (8, 4, 2, 1), 2: (4, 2, 1), 3: (4, 2, 1), 4: (3, 2, 1), 5: (2, 1), 6: (2, 1)}
+MOST_ROWS, MOST_VECTORS = max(WIDTHS), max(WIDTHS[1])
 INDEX = ir.IntType(64)
 
 
 @contextmanager
 def _loop(builder: Any, count: Any, sums: list[Any]) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-    """Σ over k < count: yields k, the sums so far, and an empty list for the new sums.
+    """For each k < count: yields k, the sums so far, and an empty list for the new sums.
 
-    After the block, that list holds the sums of all k. count ≥ 1.
+    After the block, that list holds the sums over all k. count ≥ 1.
     """
     before = builder.block
     body, after = builder.append_basic_block("k"), builder.append_basic_block("k.done")
@@ -48,8 +50,17 @@ def _loop(builder: Any, count: Any, sums: list[Any]) -> Iterator[tuple[Any, list
     k.add_incoming(following, builder.block)
     for phi, value in zip(running, updated, strict=True):
         phi.add_incoming(value, builder.block)
-    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+    again = builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+    _as_it_is(builder.module, again)
     builder.position_at_end(after)
+
+
+def _as_it_is(module: Any, branch: Any) -> None:
+    """Keep LLVM from unrolling the loop: with a dozen strides it would run out of registers."""
+    plain = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.disable")])
+    loop = module.add_metadata([plain, INDEX(len(module.metadata))])  # one of its own a loop
+    loop.operands = (loop, plain)  # by convention its first entry is itself
+    branch.set_metadata("llvm.loop", loop)
 
 
 def _cases(builder: Any, selector: Any, cases: dict[int, Callable[[], None]]) -> None:
@@ -93,6 +104,8 @@ def outer_tile(
     memory: Any,
     rows: Any,
     vectors: Any,
+    down: Any,
+    across: Any,
     inner: Any,
     left: Any,
     left_row: Any,
@@ -104,12 +117,12 @@ def outer_tile(
     mode: Any,
     gate: Any,
 ) -> Any:
-    """One tile of at most MOST_ROWS × MOST_VECTORS vectors; `gate` is laid out like `out`."""
+    """A grid of `down` × `across` tiles of a size in WIDTHS; `gate` is laid out like `out`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         base = emit.pointer(context, builder, memory, values[0], INDEX(0))
-        rows, vectors, inner, left, left_row, left_inner = values[1:7]
-        right, right_inner, out, out_row, mode, gate = values[7:]
+        rows, vectors, down, across, inner, left, left_row, left_inner = values[1:9]
+        right, right_inner, out, out_row, mode, gate = values[9:]
 
         def place(*terms: Any) -> Any:
             at = terms[0]
@@ -120,16 +133,18 @@ def outer_tile(
         def tile(row_count: int, vector_count: int) -> Callable[[], None]:
             cells = list(pairs(range(row_count), range(vector_count)))
 
-            def write_out() -> None:
+            def one(row: Any, column: Any) -> None:
                 row_starts = [builder.mul(left_row, INDEX(r)) for r in range(row_count)]
+                first = builder.add(left, builder.mul(row, left_row))
+                start = builder.add(right, column)
                 with _loop(builder, inner, [emit.constant(0.0)] * len(cells)) as (k, sums, new):
-                    down, across = builder.mul(k, right_inner), builder.mul(k, left_inner)
+                    lower, further = builder.mul(k, right_inner), builder.mul(k, left_inner)
                     lanes = [
-                        emit.load_at(builder, place(right, down, INDEX(v * LANES)))
+                        emit.load_at(builder, place(start, lower, INDEX(v * LANES)))
                         for v in range(vector_count)
                     ]
                     for r in range(row_count):
-                        number = builder.load(place(left, across, row_starts[r]))
+                        number = builder.load(place(first, further, row_starts[r]))
                         factor = emit.spread(builder, number)
                         for v in range(vector_count):
                             total = sums[r * vector_count + v]
@@ -137,17 +152,23 @@ def outer_tile(
                 cell_at = [
                     builder.add(builder.mul(out_row, INDEX(r)), INDEX(v * LANES)) for r, v in cells
                 ]
-                outs = [place(out, at) for at in cell_at]
-                _finish(builder, mode, new, outs, [place(gate, at) for at in cell_at])
+                shift = builder.add(builder.mul(row, out_row), column)
+                outs = [place(out, shift, at) for at in cell_at]
+                _finish(builder, mode, new, outs, [place(gate, shift, at) for at in cell_at])
 
-            return write_out
+            def all_of_them() -> None:
+                with _loop(builder, down, []) as (d, _, _), _loop(builder, across, []) as (a, _, _):
+                    row = builder.mul(d, INDEX(row_count))
+                    one(row, builder.mul(a, INDEX(vector_count * LANES)))
 
-        sizes = pairs(range(1, MOST_ROWS + 1), range(1, MOST_VECTORS + 1))
+            return all_of_them
+
+        sizes = [(r, v) for r, widths in WIDTHS.items() for v in widths]
         shape = builder.add(builder.mul(rows, INDEX(MOST_VECTORS + 1)), vectors)
         _cases(builder, shape, {r * (MOST_VECTORS + 1) + v: tile(r, v) for r, v in sizes})
         return context.get_dummy_value()
 
-    return types.void(memory, *[types.intp] * 12), generate
+    return types.void(memory, *[types.intp] * 14), generate
 
 
 @intrinsic
@@ -155,7 +176,7 @@ def dot_tile(
     typing: Any,
     memory: Any,
     rows: Any,
-    columns: Any,
+    tiles: Any,
     vectors: Any,
     left: Any,
     left_row: Any,
@@ -165,68 +186,67 @@ def dot_tile(
     out_row: Any,
     mode: Any,
 ) -> Any:
-    """One tile of LANES sums: 2 rows × HALF columns, or 1 row × LANES columns.
+    """Neighbouring tiles: 2 rows × LANES/2 columns, 1 row × LANES columns, or single sums.
 
-    Columns at and beyond `columns` are computed from the last one and not written. `vectors` is
-    the length of the sum in vectors.
+    `rows` is 2 or 1, or 0 for single sums. `vectors` is the length of the sums in vectors.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         base = emit.pointer(context, builder, memory, values[0], INDEX(0))
-        rows, columns, vectors, left, left_row, right, right_row, out, out_row, mode = values[1:]
+        rows, tiles, vectors, left, left_row, right, right_row, out, out_row, mode = values[1:]
 
         def place(start: Any, offset: Any) -> Any:
             return builder.gep(base, [builder.add(start, offset)])
 
-        def write(sums: Any, row: int, column_count: int) -> None:
-            kind = ir.VectorType(emit.FLOAT, column_count)
-            lanes = range(row * column_count, (row + 1) * column_count)
-            mask = ir.Constant(ir.VectorType(emit.INT32, column_count), list(lanes))
-            part = builder.shuffle_vector(sums, sums, mask)
-            start = builder.add(out, builder.mul(out_row, INDEX(row)))
+        def sums_over(first: Any, row_count: int, column_count: int) -> list[Any]:
+            """Of the columns of `right` that begin with the given one."""
+            start = builder.add(right, builder.mul(first, right_row))
+            row_starts = [builder.mul(left_row, INDEX(r)) for r in range(row_count)]
+            column_starts = [builder.mul(right_row, INDEX(c)) for c in range(column_count)]
+            zeros = [emit.constant(0.0)] * (row_count * column_count)
+            with _loop(builder, vectors, zeros) as (k, sums, new):
+                along = builder.mul(k, INDEX(LANES))
+                row_at, column_at = builder.add(left, along), builder.add(start, along)
+                rights = [emit.load_at(builder, place(column_at, s)) for s in column_starts]
+                for r, start in enumerate(row_starts):
+                    factor = emit.load_at(builder, place(row_at, start))
+                    for c in range(column_count):
+                        total = sums[r * column_count + c]
+                        new.append(emit.multiply_add(builder, factor, rights[c], total))
+            return new
+
+        def write(value: Any, row: int, first: Any) -> None:
+            """Store a number or a vector of consecutive columns, added to the old in mode ADD."""
+            target = place(out, builder.add(first, builder.mul(out_row, INDEX(row))))
             adding = builder.icmp_signed("==", mode, INDEX(ADD))
-            whole = builder.icmp_signed(">=", columns, INDEX(column_count))
-            with builder.if_else(whole) as (then, otherwise):
+            with builder.if_else(adding) as (then, otherwise):
                 with then:
-                    target = place(start, INDEX(0))
-                    old = emit.load_at(builder, target, kind)
-                    old = builder.select(adding, old, emit.constant(0.0, kind))
-                    emit.store_at(builder, target, builder.fadd(old, part))
+                    old = emit.load_at(builder, target, value.type)
+                    emit.store_at(builder, target, builder.fadd(old, value))
                 with otherwise:
-                    for c in range(column_count - 1):
-                        with builder.if_then(builder.icmp_signed(">", columns, INDEX(c))):
-                            target = place(start, INDEX(c))
-                            old = builder.select(adding, builder.load(target), emit.FLOAT(0.0))
-                            one = builder.extract_element(part, emit.INT32(c))
-                            builder.store(builder.fadd(old, one), target)
+                    emit.store_at(builder, target, value)
 
         def tile(row_count: int) -> Callable[[], None]:
             column_count = LANES // row_count
 
-            def write_out() -> None:
-                last = builder.sub(columns, INDEX(1))
-                row_starts = [builder.mul(left_row, INDEX(r)) for r in range(row_count)]
-                column_starts = []
-                for c in range(column_count):
-                    inside = builder.icmp_signed("<", INDEX(c), last)
-                    index = builder.select(inside, INDEX(c), last)
-                    column_starts.append(builder.mul(right_row, index))
-                with _loop(builder, vectors, [emit.constant(0.0)] * LANES) as (k, sums, new):
-                    along = builder.mul(k, INDEX(LANES))
-                    row_at, column_at = builder.add(left, along), builder.add(right, along)
-                    rights = [emit.load_at(builder, place(column_at, s)) for s in column_starts]
-                    for r, start in enumerate(row_starts):
-                        factor = emit.load_at(builder, place(row_at, start))
-                        for c in range(column_count):
-                            total = sums[r * column_count + c]
-                            new.append(emit.multiply_add(builder, factor, rights[c], total))
-                sums = emit.lane_sums(builder, new)
+            def one(first: Any) -> None:
+                sums = emit.lane_sums(builder, sums_over(first, row_count, column_count))
                 for r in range(row_count):
-                    write(sums, r, column_count)
+                    lanes = list(range(r * column_count, (r + 1) * column_count))
+                    mask = ir.Constant(ir.VectorType(emit.INT32, column_count), lanes)
+                    write(builder.shuffle_vector(sums, sums, mask), r, first)
 
-            return write_out
+            return lambda: across(column_count, one)
 
-        _cases(builder, rows, {1: tile(1), 2: tile(2)})
+        def single(first: Any) -> None:
+            (lanes,) = sums_over(first, 1, 1)
+            write(emit.fold_lanes(builder, lanes, builder.fadd), 0, first)
+
+        def across(step: int, one: Callable[[Any], None]) -> None:
+            with _loop(builder, tiles, []) as (t, _, _):
+                one(builder.mul(t, INDEX(step)))
+
+        _cases(builder, rows, {0: lambda: across(1, single), 1: tile(1), 2: tile(2)})
         return context.get_dummy_value()
 
     return types.void(memory, *[types.intp] * 10), generate
