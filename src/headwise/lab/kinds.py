@@ -5,6 +5,7 @@ The type of a run's network decides. A new kind of experiment is one entry here.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from headwise.lab.constructions import Construction, build_and_measure
@@ -94,6 +95,7 @@ def _token_cost(run: Run) -> float:
 
 def _token_columns(run: Run) -> dict[str, Any]:
     layer, params = run.net.attention[0], run.net.params()
+    modules = getattr(run.net, "modules", 1)
     return {
         "dim": run.task.dim,
         "points": getattr(run.task, "points", None),
@@ -103,8 +105,9 @@ def _token_columns(run: Run) -> dict[str, Any]:
         "heads": layer.heads,
         "rank": layer.qk_dim,
         "v_dim": layer.v_dim,
-        "rank_share": layer.qk_dim / run.task.token_dim,
-        "modules": getattr(run.net, "modules", 1),
+        "rank_share": layer.qk_dim / run.task.dim,
+        "modules": modules,
+        "power": round(2 + log(modules) / log(run.task.dim), 2),  # attention's weights: ~ dim^power
         "ffn": getattr(run.net, "ffn", 0),
         "method": "trained",
         "params": params["total"],
@@ -128,8 +131,6 @@ def _construction_columns(run: Run) -> dict[str, Any]:
         "layers": 2 if run.net.name == "vote" else 1,
         "heads": run.net.heads,
         "rank": run.task.dim if run.net.name == "full-rank" else 1,
-        "modules": 1,
-        "ffn": 0,
         "method": run.net.name,
         "steps": 0,
     }

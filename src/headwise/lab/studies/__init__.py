@@ -4,9 +4,26 @@ import importlib
 
 from headwise.errors import InputError, require
 from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.studies.rank_depth import RANK_DEPTH
+from headwise.lab.studies.rank_dimension import RANK_DIMENSION
+from headwise.lab.studies.rank_in_context import RANK_IN_CONTEXT
+from headwise.lab.studies.rank_points import RANK_POINTS
+from headwise.lab.studies.rank_positions import RANK_POSITIONS
+from headwise.lab.studies.rank_random_features import RANK_RANDOM_FEATURES
 from headwise.lab.study import Study
 
-STUDIES = {study.name: study for study in (HEAD_COUNT,)}
+STUDIES = {
+    study.name: study
+    for study in (
+        HEAD_COUNT,
+        RANK_DEPTH,
+        RANK_POINTS,
+        RANK_DIMENSION,
+        RANK_POSITIONS,
+        RANK_RANDOM_FEATURES,
+        RANK_IN_CONTEXT,
+    )
+}
 
 
 def find_study(name: str) -> Study:
