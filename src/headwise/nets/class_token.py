@@ -55,6 +55,24 @@ def attend(
     inputs: Float[Tensor, "#members batch length token_dim"],
 ) -> Float[Tensor, "members batch dim"]:
     """The class token after the last attention layer: all that the readout sees."""
+    return _attend_from_class_token(shape, params, *_before_last_layer(shape, params, inputs))
+
+
+def attention_weights(
+    shape: ClassTokenShape,
+    params: Params,
+    inputs: Float[Tensor, "#members batch length token_dim"],
+) -> Float[Tensor, "members batch length heads"]:
+    """How much each head of the last layer takes of each token (the class token has the rest)."""
+    class_token, embedded = _before_last_layer(shape, params, inputs)
+    direction = _direction(shape, params, class_token)
+    return _attention(shape, direction, class_token, embedded)[0]
+
+
+def _before_last_layer(
+    shape: ClassTokenShape, params: Params, inputs: Tensor
+) -> tuple[Float[Tensor, "members rows dim"], Embedded]:
+    """Class token and tokens as the last layer finds them."""
     _check(shape, inputs)
     embedded = _embed(shape, params, inputs)
     class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
@@ -65,7 +83,7 @@ def attend(
             stream = _attend_everywhere(shape, index, params, stream)
         class_token = stream[:, :, -1]  # (members, batch, dim)
         embedded = _as_embedded(stream[:, :, :-1])
-    return _attend_from_class_token(shape, params, class_token, embedded)
+    return class_token, embedded
 
 
 def readout(
@@ -103,27 +121,11 @@ def _attend_from_class_token(
     """The last layer; `rows` is 1 (one class token for all inputs) or the batch size."""
     layer, name = shape.layers[-1], f"layers.{len(shape.layers) - 1}"
     hidden, weight, bias = embedded
-    query = _linear(class_token, *_weights(params, f"{name}.query"))
-    key = params[f"{name}.key.weight"].unflatten(1, (layer.heads, layer.qk_dim))
     value = params[f"{name}.value.weight"].unflatten(1, (layer.heads, layer.v_dim))
     value_bias = params[f"{name}.value.bias"].unflatten(1, (layer.heads, layer.v_dim))
-
-    query = query.unflatten(2, (layer.heads, layer.qk_dim)) * _scale(shape, layer)
-    direction = torch.einsum("mrhq,mhqe->mrhe", query, key)  # u_i
-    folded = torch.einsum("mrhe,mef->mrhf", direction, weight)  # W₂ᵀ u_i
-    if folded.shape[1] == 1:  # one matrix product for all sequences
-        logits = (hidden.flatten(1, 2) @ folded[:, 0].mT).unflatten(1, hidden.shape[1:3])
-    else:
-        logits = hidden @ folded.mT  # (members, batch, length, heads)
-
+    direction = _direction(shape, params, class_token)
+    attention, class_weight = _attention(shape, direction, class_token, embedded)
     shift = class_token - bias.unsqueeze(1)  # c − b₂
-    if shape.class_token_is_key:
-        class_logit = torch.einsum("mrhe,mre->mrh", direction, shift)
-        class_logit = class_logit.unsqueeze(2).expand(-1, hidden.shape[1], 1, -1)
-        attention = torch.softmax(torch.cat([logits, class_logit], 2), 2)
-        attention, class_weight = attention[:, :, :-1], attention[:, :, -1].unsqueeze(-1)
-    else:
-        attention, class_weight = torch.softmax(logits, 2), logits.new_zeros(1)
 
     pooled = attention.mT @ hidden  # P_i: (members, batch, heads, hidden)
     value_of_hidden = torch.einsum("mhve,mef->mhvf", value, weight)
@@ -131,6 +133,35 @@ def _attend_from_class_token(
     head = head + class_weight * torch.einsum("mhve,mre->mrhv", value, shift)
     head = head + (torch.einsum("mhve,me->mhv", value, bias) + value_bias).unsqueeze(1)
     return _finish(shape, name, params, class_token, head.flatten(2))
+
+
+def _direction(
+    shape: ClassTokenShape, params: Params, class_token: Float[Tensor, "members rows dim"]
+) -> Float[Tensor, "members rows heads dim"]:
+    """u_i = W_K,iᵀ (W_Q,i c + b_Q,i) / √qk_dim."""
+    layer, name = shape.layers[-1], f"layers.{len(shape.layers) - 1}"
+    query = _linear(class_token, *_weights(params, f"{name}.query"))
+    key = params[f"{name}.key.weight"].unflatten(1, (layer.heads, layer.qk_dim))
+    query = query.unflatten(2, (layer.heads, layer.qk_dim)) * _scale(shape, layer)
+    return torch.einsum("mrhq,mhqe->mrhe", query, key)
+
+
+def _attention(
+    shape: ClassTokenShape, direction: Tensor, class_token: Tensor, embedded: Embedded
+) -> tuple[Float[Tensor, "members batch length heads"], Tensor]:
+    """The last layer's attention to the tokens, and to the class token (0 where it is no key)."""
+    hidden, weight, bias = embedded
+    folded = torch.einsum("mrhe,mef->mrhf", direction, weight)  # W₂ᵀ u_i
+    if folded.shape[1] == 1:  # one matrix product for all sequences
+        logits = (hidden.flatten(1, 2) @ folded[:, 0].mT).unflatten(1, hidden.shape[1:3])
+    else:
+        logits = hidden @ folded.mT  # (members, batch, length, heads)
+    if not shape.class_token_is_key:
+        return torch.softmax(logits, 2), logits.new_zeros(1)
+    class_logit = torch.einsum("mrhe,mre->mrh", direction, class_token - bias.unsqueeze(1))
+    class_logit = class_logit.unsqueeze(2).expand(-1, hidden.shape[1], 1, -1)
+    attention = torch.softmax(torch.cat([logits, class_logit], 2), 2)
+    return attention[:, :, :-1], attention[:, :, -1].unsqueeze(-1)
 
 
 def _attend_everywhere(

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headwise.errors import InputError, require
-from headwise.nets.class_token import attend, forward
+from headwise.nets.class_token import attend, attention_weights, forward
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
 from headwise.spec import from_data, to_data
@@ -51,6 +51,12 @@ class ClassTokenNet(nn.Module):
     def attend(self, inputs: Float[Tensor, "batch length token_dim"]) -> Float[Tensor, "batch dim"]:
         """The class token after attention: all that the readout sees of the input."""
         return attend(self.shape, self._stacked(), inputs.unsqueeze(0)).squeeze(0)
+
+    def attention_weights(
+        self, inputs: Float[Tensor, "batch length token_dim"]
+    ) -> Float[Tensor, "batch length heads"]:
+        """How much each head of the last layer takes of each token."""
+        return attention_weights(self.shape, self._stacked(), inputs.unsqueeze(0)).squeeze(0)
 
     def _stacked(self) -> dict[str, Tensor]:
         return {name: value.unsqueeze(0) for name, value in self.named_parameters()}
