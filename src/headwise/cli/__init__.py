@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
-from headwise.cli import bound, study
+from headwise.cli import bound, build, study
 from headwise.cli.report import report
 from headwise.errors import InputError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bound.app, name="bound")
+app.add_typer(build.app, name="build")
 app.add_typer(study.app, name="study")
 app.command()(report)
 

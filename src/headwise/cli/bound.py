@@ -2,10 +2,12 @@
 
 import json
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwise.cli.parse import whole_numbers
 from headwise.errors import require
 
 if TYPE_CHECKING:
@@ -41,6 +43,39 @@ def head_count(
     from headwise.theory.head_count import lower_bound_exponent
 
     _show(lower_bound_exponent(heads, intrinsic_dim, length, head_dim, set_fraction), as_json)
+
+
+@app.command("phase-map")
+def phase_map(
+    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
+    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    heads: Annotated[str, typer.Option(help="Numbers of heads, with commas.")] = "1,2,3,4,5",
+    lengths: Annotated[
+        str, typer.Option(help="Sequence lengths, with commas.")
+    ] = "8,16,32,64,128,256,512",
+    set_fraction: Annotated[
+        float, typer.Option(help="Share of the positions that each feature looks at.")
+    ] = 0.25,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("phase-map"),
+    as_json: AsJson = False,
+) -> None:
+    """The lower bound's exponent over heads × lengths, as a figure (PNG, SVG) and a table.
+
+    Example: `headwise bound phase-map --intrinsic-dim 4 --head-dim 8 --out phase-map`
+    """
+    import pandas as pd
+
+    from headwise.report.constructions import draw_phase_map
+    from headwise.report.files import figure_files, write_files
+    from headwise.theory.head_count import phase_map as compute
+
+    grid = compute(
+        whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
+    )
+    rows = pd.DataFrame(grid.records())
+    chart = draw_phase_map(rows, intrinsic_dim, head_dim)
+    write_files(out, figure_files("phase-map", chart, rows))
+    print(json.dumps(grid.records()) if as_json else f"{out}/phase-map.png, .svg, .csv")
 
 
 @app.command("rank")

@@ -47,19 +47,22 @@ def attend(
 ) -> Float[Tensor, "members batch dim"]:
     """The class token after the last attention layer: all that the readout sees."""
     _check(shape, inputs)
-    hidden = _embed_hidden(shape, params, inputs)
-    added = shape.positions > 0 and shape.position_kind == "add"
-    if len(shape.layers) == 1 and not added:
-        return _attend_folded(shape, params, hidden)
-    tokens = _linear(hidden, *_weights(params, f"embed.{len(shape.embed.widths)}"))
-    if added:
-        tokens = tokens + params["positions"][:, None, : inputs.shape[2]]
-    start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
-    stream = torch.cat([tokens, start], 2)  # (members, batch, length + 1, dim)
-    last = len(shape.layers) - 1
-    for index in range(last):
-        stream = _attend_from(shape, index, params, stream, stream)
-    return _attend_from(shape, last, params, stream[:, :, -1:], stream).squeeze(2)
+    if len(shape.layers) == 1 and not _adds_positions(shape):
+        return _attend_folded(shape, params, _embed_hidden(shape, params, inputs))
+    stream = _before_last_layer(shape, params, inputs)
+    return _attend_from(shape, -1, params, stream[:, :, -1:], stream).squeeze(2)
+
+
+def attention_weights(
+    shape: ClassTokenShape,
+    params: Params,
+    inputs: Float[Tensor, "#members batch length token_dim"],
+) -> Float[Tensor, "members batch length heads"]:
+    """How much each head of the last layer takes of each token (the class token has the rest)."""
+    _check(shape, inputs)
+    stream = _before_last_layer(shape, params, inputs)
+    attention = _attention(shape, -1, params, stream[:, :, -1:], stream).squeeze(3)
+    return attention[..., : inputs.shape[2]].mT
 
 
 def readout(
@@ -71,6 +74,21 @@ def readout(
         hidden = _linear(hidden, *_weights(params, f"readout.{index}"))
         hidden = _activate(hidden, shape.readout.activation)
     return _linear(hidden, *_weights(params, f"readout.{last}"))
+
+
+def _before_last_layer(
+    shape: ClassTokenShape, params: Params, inputs: Tensor
+) -> Float[Tensor, "members batch tokens dim"]:
+    """Tokens, the class token last, as the last layer finds them."""
+    hidden = _embed_hidden(shape, params, inputs)
+    tokens = _linear(hidden, *_weights(params, f"embed.{len(shape.embed.widths)}"))
+    if _adds_positions(shape):
+        tokens = tokens + params["positions"][:, None, : inputs.shape[2]]
+    start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
+    stream = torch.cat([tokens, start], 2)  # (members, batch, length + 1, dim)
+    for index in range(len(shape.layers) - 1):
+        stream = _attend_from(shape, index, params, stream, stream)
+    return stream
 
 
 def _embed_hidden(
@@ -124,18 +142,34 @@ def _attend_from(
     queries: Float[Tensor, "members batch queries dim"],
     stream: Float[Tensor, "members batch tokens dim"],
 ) -> Float[Tensor, "members batch queries dim"]:
-    """A layer in general: the queries attend to all tokens, the class token last, that are keys."""
-    layer, name = shape.layers[index], f"layers.{index}"
-    keys = stream if shape.class_token_is_key else stream[:, :, :-1]
+    """A layer in general: the queries attend to all tokens that are keys."""
+    name = _layer_name(shape, index)
+    attention = _attention(shape, index, params, queries, stream)
+    value = _project(shape, index, params, "value", _keys(shape, stream))
+    return _finish(shape, name, params, queries, (attention @ value).transpose(2, 3).flatten(3))
 
-    def project(tokens: Tensor, part: str, size: int) -> Float[Tensor, "members batch h t size"]:
-        projected = _linear(tokens, *_weights(params, f"{name}.{part}"))
-        return projected.unflatten(-1, (layer.heads, size)).transpose(2, 3)
 
-    query = project(queries, "query", layer.qk_dim) * _scale(shape, layer)
-    attention = torch.softmax(query @ project(keys, "key", layer.qk_dim).mT, -1)
-    head = (attention @ project(keys, "value", layer.v_dim)).transpose(2, 3)
-    return _finish(shape, name, params, queries, head.flatten(3))
+def _attention(
+    shape: ClassTokenShape, index: int, params: Params, queries: Tensor, stream: Tensor
+) -> Float[Tensor, "members batch heads queries keys"]:
+    query = _project(shape, index, params, "query", queries) * _scale(shape, shape.layers[index])
+    key = _project(shape, index, params, "key", _keys(shape, stream))
+    return torch.softmax(query @ key.mT, -1)
+
+
+def _project(
+    shape: ClassTokenShape, index: int, params: Params, part: str, tokens: Tensor
+) -> Float[Tensor, "members batch heads tokens size"]:
+    projected = _linear(tokens, *_weights(params, f"{_layer_name(shape, index)}.{part}"))
+    return projected.unflatten(-1, (shape.layers[index].heads, -1)).transpose(2, 3)
+
+
+def _keys(shape: ClassTokenShape, stream: Tensor) -> Tensor:
+    return stream if shape.class_token_is_key else stream[:, :, :-1]
+
+
+def _layer_name(shape: ClassTokenShape, index: int) -> str:
+    return f"layers.{index % len(shape.layers)}"
 
 
 def _finish(
@@ -165,6 +199,10 @@ def _activate(values: Tensor, activation: str) -> Tensor:
 
 def _weights(params: Params, name: str) -> tuple[Tensor, Tensor]:
     return params[f"{name}.weight"], params[f"{name}.bias"]
+
+
+def _adds_positions(shape: ClassTokenShape) -> bool:
+    return shape.positions > 0 and shape.position_kind == "add"
 
 
 def _scale(shape: ClassTokenShape, layer: AttentionShape) -> float:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.base import CONFIG, WEIGHTS, Net
-from headwise.nets.class_token import attend, forward
+from headwise.nets.class_token import attend, attention_weights, forward
 from headwise.nets.encoder import EncoderShape
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
@@ -32,6 +32,13 @@ class ClassTokenNet(Net[ClassTokenShape]):
     def attend(self, inputs: Float[Tensor, "batch length token_dim"]) -> Float[Tensor, "batch dim"]:
         """The class token after attention: all that the readout sees of the input."""
         return attend(self.shape, self.stacked_parameters(), inputs.unsqueeze(0)).squeeze(0)
+
+    def attention_weights(
+        self, inputs: Float[Tensor, "batch length token_dim"]
+    ) -> Float[Tensor, "batch length heads"]:
+        """How much each head of the last layer takes of each token."""
+        params = self.stacked_parameters()
+        return attention_weights(self.shape, params, inputs.unsqueeze(0)).squeeze(0)
 
 
 class AttentionNet(Net[AttentionNetShape]):

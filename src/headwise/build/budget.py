@@ -1,0 +1,129 @@
+"""How an asked error is shared out, what a construction may cost, and where it holds."""
+
+import os
+from collections.abc import Callable
+from math import erfc, expm1, isfinite, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from headwise.build.declared import Box
+from headwise.build.maps import KnownMap, Plan, known_features, known_outer
+from headwise.errors import InputError, require
+from headwise.nets.shape import ClassTokenShape
+from headwise.tasks.retrieval import Retrieval
+from headwise.theory.checks import positive
+from headwise.theory.head_count.common import feature_sizes
+
+GAUSSIAN_REACH = 40.0
+"""A standard normal is larger than this with probability below 1e-349."""
+FLOAT_SHARE = 0.005
+"""Of the asked error, kept for rounding."""
+BYTES = 8
+_SHARES = np.linspace(0.1, 0.9, 9)
+
+
+class Known(NamedTuple):
+    """A task's features and outer map, with the box that they are known on."""
+
+    features: KnownMap
+    outer: KnownMap
+    box: Box
+    assumptions: tuple[str, ...]
+
+
+class Plans(NamedTuple):
+    """A network for the features and one for the outer map."""
+
+    features: Plan
+    outer: Plan
+
+
+def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, heading: str) -> Known:
+    """What is known of the task, on the box given or the one that its inputs imply.
+
+    `bounded` says that the construction needs bounded tokens whatever the maps are.
+    """
+    feature_sizes(task.intrinsic_dim, task.length)
+    if box is not None:
+        low, high = map(float, box)
+        require(
+            isfinite(low) and isfinite(high) and low < high,
+            f"box is two finite numbers, the smaller first, not {box}",
+        )
+        assumptions = [f"Every coordinate of every token lies in [{low:g}, {high:g}]."]
+        if task.inputs == "gaussian":
+            assumptions.append(_outside(low, high, task.length * task.token_dim))
+    elif task.inputs == "uniform":
+        low, high = 0.0, 1.0
+        assumptions = ["Every coordinate of every token lies in [0, 1]."]
+    else:
+        low, high = -GAUSSIAN_REACH, GAUSSIAN_REACH
+        assumptions = [
+            "Tokens are any real vectors; the term for float arithmetic is for coordinates of at "
+            f"most {high:g} in size, which a Gaussian exceeds with probability below 1e-349."
+        ]
+    dim = task.token_dim
+    domain = Box(np.full(dim, low), np.full(dim, high))
+    features = known_features(task.features, domain)
+    outer = known_outer(task.outer, Box(features.low, features.high))
+    unbounded = task.inputs == "gaussian" and box is None
+    if unbounded and (bounded or task.subsets or not (features.exact and outer.exact)):
+        raise InputError(
+            f"Gaussian tokens are unbounded and {heading} needs the range of the features: give "
+            "a box such as (-6, 6) for the tokens' coordinates; the certificate then holds there"
+        )
+    assumptions.append("The task's maps are what they compute in double precision.")
+    return Known(features, outer, domain, tuple(assumptions))
+
+
+def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTokenShape]) -> Plans:
+    """Plans whose errors together are at most `available`, with the fewest parameters."""
+    unit = max(what.outer.spread(np.ones(len(what.outer.box.low))), 1e-300)
+    if what.features.exact or what.outer.exact:
+        shares = [0.0 if what.features.exact else 1.0]
+    else:
+        shares = _SHARES.tolist()
+    plans = [
+        Plans(
+            what.features.plan(share * available / unit), what.outer.plan((1 - share) * available)
+        )
+        for share in shares
+    ]
+    return min(plans, key=lambda each: shape_of(each).params()["mlp"])
+
+
+def check_error(error: float | None) -> float | None:
+    """A positive number, or None where it is left open."""
+    return None if error is None else positive("error", error)
+
+
+def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
+    """Refuse a network that would not fit, before anything of its size is allocated."""
+    limit = max_bytes if max_bytes is not None else _half_of_memory()
+    count = shape.params()["total"]
+    require(
+        BYTES * count <= limit,
+        f"the network would have {count:,} parameters, {_size(BYTES * count)} in double precision; "
+        f"the limit is {_size(limit)}. A larger error, fewer dimensions or max_bytes=… help",
+    )
+
+
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):
+        return 2**32
+
+
+def _size(count: int) -> str:
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return f"{count:,} bytes"
+
+
+def _outside(low: float, high: float, count: int) -> str:
+    one = (erfc(-low / sqrt(2)) + erfc(high / sqrt(2))) / 2
+    some = -expm1(count * log1p(-min(one, 1 - 1e-16)))
+    return f"A Gaussian sequence has a coordinate outside it with probability {some:.2g}."

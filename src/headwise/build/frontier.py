@@ -1,0 +1,119 @@
+"""Parameters against error: what enough heads cost, what one wide head costs, what few must."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from headwise.build.memorise import MemoriseDesign, plan_memorise
+from headwise.build.retrieval import HEAD_DIM, Design, plan_retrieval
+from headwise.errors import require
+from headwise.tasks.maps import Bowl
+from headwise.tasks.retrieval import Retrieval, max_plus_min
+from headwise.theory.head_count import lower_bound_exponent
+
+ENOUGH, MEMORISING, TOO_FEW = "built, h = D", "built, one wide head", "lower bound, h = D − 1"
+ERRORS = tuple(float(e) for e in np.logspace(-1, -4, 13))
+LENGTHS = (16, 32, 64)
+_MOST_BUILT = 200_000  # parameters up to which a network of the frontier is really built
+
+
+def bowls(length: int) -> Retrieval:
+    """The sum of the least squared distances to three points of the square, D = 3."""
+    features = Bowl.random(3, 2, seed=0)
+    return Retrieval(features=features, length=length, extrema="min", inputs="uniform")
+
+
+TASKS = {"max + min (D = 2)": max_plus_min, "three bowls (D = 3)": bowls}
+
+
+def frontier(
+    tasks: Mapping[str, Retrieval],
+    errors: Iterable[float] = ERRORS,
+    box: tuple[float, float] | None = None,
+) -> list[dict[str, Any]]:
+    """One row a task, curve and error: the parameters of encoder and readout.
+
+    The sizes of built networks come from their plans; small ones are built, and their certified
+    error recorded. The lower bound is a rate: its constant is unknown, so it is drawn through the
+    first built network, and only its slope means something.
+    """
+    errors = sorted(set(errors), reverse=True)
+    require(len(errors) >= 2, "a frontier needs at least two errors")
+    rows = []
+    for name, task in tasks.items():
+        dims, wide = task.intrinsic_dim, task.length * task.token_dim
+        enough = [
+            _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
+            for error in errors
+        ]
+        rows += enough
+        rows += [
+            _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
+            for error in errors
+        ]
+        rows += _lower_rows(name, task, errors, enough[0]["params"])
+    return rows
+
+
+def _built_row(
+    name: str,
+    task: Retrieval,
+    curve: str,
+    error: float,
+    design: Design | MemoriseDesign,
+    heads: int,
+    head_dim: int = HEAD_DIM,
+) -> dict[str, Any]:
+    params = design.shape.params()
+    certified = None
+    if params["total"] <= _MOST_BUILT:
+        net, recipe = design.make()
+        certified = recipe.certify(task, net).error
+    return _entry(name, task, curve, error, params["mlp"], heads, head_dim) | {
+        "total_params": params["total"],
+        "certified_error": certified,
+    }
+
+
+def _lower_rows(
+    name: str, task: Retrieval, errors: list[float], anchor: int
+) -> list[dict[str, Any]]:
+    """Theorem 2(2) for one head too few, in heads of the same dimension."""
+    heads = task.intrinsic_dim - 1
+    if heads < 1:
+        return []
+    smallest = int(task.membership.sum(0).min())
+    bound = lower_bound_exponent(
+        heads, task.intrinsic_dim, task.length, HEAD_DIM, smallest / task.length
+    )
+    if bound.value is None:
+        return []
+    return [
+        _entry(
+            name,
+            task,
+            TOO_FEW,
+            error,
+            anchor * (errors[0] / error) ** bound.value,
+            heads,
+            HEAD_DIM,
+        )
+        | {"exponent": bound.value}
+        for error in errors
+    ]
+
+
+def _entry(
+    name: str, task: Retrieval, curve: str, error: float, params: float, heads: int, head_dim: int
+) -> dict[str, Any]:
+    return {
+        "task": name,
+        "length": task.length,
+        "curve": curve,
+        "heads": heads,
+        "head_dim": head_dim,
+        "error": error,
+        "params": params,
+        "assumptions_met": all(each.holds is not False for each in task.check_assumptions()),
+    }

@@ -1,0 +1,244 @@
+"""Theorem 2(3) as weights: one wide head holds the whole sequence, the readout does the rest.
+
+The embedding puts token t into its own place, e_t ⊗ (x(t) − low); uniform attention (all scores
+are zero) averages, which returns (x(1) − low, …, x(T) − low)/T; the readout computes the target.
+Its first part is Ψ ≈ f for each token, its last Φ ≈ F_0, and between them stands the maximum of
+v_t in [a, b] by counting levels: with n' levels of height s = (b − a)/n',
+
+    max_t v_t ≈ a − s/2 + Σ_j min(s, Σ_t relu(v_t − a − j s)),   j = 0..n'−1,
+
+within s/2: every level below the maximum counts s, those above count 0, and the one that it lies
+in something between. Where Ψ and Φ have one hidden layer the readout has the five layers of the
+theorem; the interpolants of functions in two or three dimensions are deeper.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from headwise.build.budget import (
+    FLOAT_SHARE,
+    Known,
+    Plans,
+    check_error,
+    check_memory,
+    known,
+    share_out,
+)
+from headwise.build.built import Built, approximation_terms, as_arrays, make_net, round_off
+from headwise.build.certificate import Certificate, Term
+from headwise.build.relu import Network, compose, layer, repeat
+from headwise.errors import InputError, require
+from headwise.nets.module import ClassTokenNet
+from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
+from headwise.tasks.retrieval import Retrieval
+
+_LEVELS_SHARES = np.linspace(0.1, 0.9, 9)
+
+
+def memorise(
+    task: Retrieval,
+    error: float,
+    *,
+    box: tuple[float, float] | None = None,
+    max_bytes: int | None = None,
+) -> Built:
+    """A network with one head of dimension length·token_dim, certified to be within `error`."""
+    design = plan_memorise(task, error, box=box)
+    check_memory(design.shape, max_bytes)
+    net, recipe = design.make()
+    certificate = recipe.certify(task, net)
+    if certificate.error > error:
+        raise InputError(
+            f"an error of {error:g} cannot be certified: rounding alone may reach "
+            f"{certificate.term('float arithmetic').value:.3g}"
+        )
+    return Built(net, certificate, recipe)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoriseDesign:
+    """All about the network but its weights; `levels[i]` is n' for feature i."""
+
+    task: Retrieval
+    asked: float
+    known: Known
+    plans: Plans
+    levels: tuple[int, ...]
+    shape: ClassTokenShape
+
+    def make(self) -> tuple[ClassTokenNet, "MemoriseRecipe"]:
+        """Allocate and fill the weights."""
+        length, dim = self.task.length, self.task.token_dim
+        low, high = self.known.box
+        places = length * dim
+        first = np.tile(np.eye(dim), (length, 1))
+        # Tokens are embedded into every place; positions push all but their own below zero.
+        own = np.kron(np.eye(length), np.ones(dim))
+        arrays = {
+            "embed.0.weight": first,
+            "embed.0.bias": np.tile(-low, length),
+            "positions": np.where(own > 0, 0.0, -np.tile(high - low, length)),
+            "embed.1.weight": np.eye(places),
+            "layers.0.value.weight": np.eye(places),
+            "layers.0.out.weight": np.eye(places),
+        }
+        spread = layer(length * np.eye(places), np.tile(low, length))
+        tokens = compose([spread], repeat(self.plans.features.make(), length))
+        network = compose(compose(tokens, self._extrema()), self.plans.outer.make())
+        readout, slack = as_arrays("readout", network)
+        recipe = MemoriseRecipe(
+            known=self.known,
+            asked=self.asked,
+            features_error=self.plans.features.error,
+            steps=self._steps(),
+            outer_error=float(self.plans.outer.error.max()),
+            why=(self.plans.features.why, self.plans.outer.why),
+            slack=slack,
+        )
+        return make_net(self.shape, arrays | readout), recipe
+
+    def _steps(self) -> np.ndarray:
+        return (self.known.features.high - self.known.features.low) / np.array(self.levels)
+
+    def _extrema(self) -> Network:
+        """(length·features) values of Ψ → the features z_i."""
+        length, dims = self.task.length, self.task.intrinsic_dim
+        inside, signs = self.task.membership.numpy(), np.array(self.task.signs)
+        features, steps = self.known.features, self._steps()
+        starts = np.where(signs > 0, features.low, -features.high)  # a, of ±Ψ_i
+        units = [
+            (i, t, j)
+            for i in range(dims)
+            for j in range(self.levels[i])
+            for t in np.flatnonzero(inside[:, i])
+        ]
+        feature, token, level = np.array(units).T
+        rows = np.arange(len(units))
+        excess = np.zeros((len(units), length * dims))
+        excess[rows, token * dims + feature] = signs[feature]
+        floors = starts[feature] + level * steps[feature]
+        pairs = np.cumsum([0, *self.levels])[feature] + level  # which (feature, level)
+        count = sum(self.levels)
+        totals = np.zeros((count, len(units)))
+        totals[pairs, rows] = 1
+        heights = np.repeat(steps, self.levels)
+        owner = np.repeat(np.arange(dims), self.levels)
+        last = np.zeros((dims, 2 * count))
+        last[owner, np.arange(count)] = signs[owner]
+        last[owner, count + np.arange(count)] = -signs[owner]
+        rounding = 4 * 2.0**-53
+        return [
+            layer(excess, -floors, rounding * np.abs(floors)),
+            layer(np.concatenate([totals, totals]), np.concatenate([np.zeros(count), -heights])),
+            layer(last, signs * (starts - steps / 2), rounding * (np.abs(starts) + steps)),
+        ]
+
+
+def plan_memorise(
+    task: Retrieval, error: float, *, box: tuple[float, float] | None = None
+) -> MemoriseDesign:
+    """The design of the network: its shape, and so its size, before anything is allocated."""
+    asked = check_error(error)
+    require(asked is not None, "give the error to reach")
+    assert asked is not None
+    what = known(task, box, bounded=True, heading="the memorising network")
+    ranges = what.features.high - what.features.low
+    unit = max(what.outer.spread(np.ones(task.intrinsic_dim)), 1e-300)
+    available = asked * (1 - FLOAT_SHARE)
+    exact = what.features.exact and what.outer.exact
+
+    def levels_for(budget: float) -> tuple[int, ...]:
+        height = 2 * budget / unit
+        return tuple(max(1, ceil(float(width) / height)) for width in ranges)
+
+    def design(share: float) -> MemoriseDesign:
+        levels = levels_for(share * available)
+
+        def shape_of(plans: Plans) -> ClassTokenShape:
+            return _shape(task, plans, levels)
+
+        plans = share_out(what, (1 - share) * available, shape_of)
+        return MemoriseDesign(
+            task=task,
+            asked=asked,
+            known=what,
+            plans=plans,
+            levels=levels,
+            shape=shape_of(plans),
+        )
+
+    designs = [design(share) for share in ([1.0] if exact else _LEVELS_SHARES.tolist())]
+    return min(designs, key=lambda each: each.shape.params()["mlp"])
+
+
+def _shape(task: Retrieval, plans: Plans, levels: tuple[int, ...]) -> ClassTokenShape:
+    places = task.length * task.token_dim
+    sizes = task.membership.numpy().sum(0)
+    counting = int(sum(int(size) * n for size, n in zip(sizes, levels, strict=True)))
+    per_token = tuple(task.length * width for width in plans.features.widths)
+    return ClassTokenShape(
+        token_dim=task.token_dim,
+        embed_dim=places,
+        layers=(AttentionShape(heads=1, qk_dim=1, v_dim=places),),
+        embed=MLPShape(widths=(places,), activation="relu"),
+        readout=MLPShape(
+            widths=(*per_token, counting, 2 * sum(levels), *plans.outer.widths), activation="relu"
+        ),
+        positions=task.length,
+        position_kind="concat",
+        class_token_is_key=False,
+        scaled=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoriseRecipe:
+    """What the certificate of a memorising network is computed from."""
+
+    known: Known
+    asked: float
+    features_error: np.ndarray
+    steps: np.ndarray
+    outer_error: float
+    why: tuple[str, str]
+    slack: Mapping[str, np.ndarray]
+
+    def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate:
+        """The certificate; the weights hold the length, so there is one length only."""
+        require(
+            task.length == net.shape.positions,
+            f"a memorising network holds its length, {net.shape.positions}, in its weights; build "
+            f"another for length {task.length}",
+        )
+        rounding, target = round_off(task, net, self.known, self.slack)
+        terms = (
+            Term("softmax temperature", 0.0, "uniform attention returns the average exactly"),
+            Term(
+                "levels of the extrema",
+                self.known.outer.spread(self.steps / 2),
+                f"each z_i within half a level, {self.steps.max() / 2:.3g}",
+            ),
+            *approximation_terms(self.known, self.features_error, self.why, self.outer_error),
+            Term(
+                "float arithmetic",
+                rounding.output + target,
+                "rounding in double precision, worst case",
+            ),
+        )
+        return Certificate(
+            terms=terms,
+            asked=self.asked,
+            assumptions=self.known.assumptions,
+            task=task,
+            net=net,
+            box=self.known.box,
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """What, with the task, makes the same network again."""
+        low, high = float(self.known.box.low[0]), float(self.known.box.high[0])
+        return {"construction": "memorise", "error": self.asked, "box": [low, high]}

@@ -1,0 +1,276 @@
+"""A witness against an attention block: two inputs that it confuses and the target does not.
+
+All that a readout sees of an input X is z(X), the class token after attention. If
+|z(X) − z(X')| = δ and the targets of X and X' are Δ apart, then an L-Lipschitz readout gives the
+two outputs at most Lδ apart, so on one of them it errs by at least (Δ − Lδ)/2. No training of the
+readout can repair that. With enough heads there is no such pair; with too few the proof of theorem
+2(2) finds it by counting, and this module by optimisation.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import erf, exp, inf, pi, sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.errors import require
+from headwise.nets.module import ClassTokenNet
+from headwise.tasks.retrieval import Retrieval
+
+GAUSSIAN_BOX = (-3.0, 3.0)
+_GELU_SLOPE = (1 + erf(1)) / 2 + exp(-1) / sqrt(pi)  # the largest, at √2
+_SAMPLE = 4096  # inputs among which near collisions are looked for
+_DAMPING = 1e-9
+_LONGEST = 0.25  # step in a coordinate, relative to the box's half width
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two inputs, their targets' distance Δ and their representations' distance δ.
+
+    `readout_lipschitz` is an upper bound for the network's own readout.
+    """
+
+    first: Float[Tensor, "length dim"] = field(repr=False)
+    second: Float[Tensor, "length dim"] = field(repr=False)
+    target_gap: float
+    representation_gap: float
+    readout_lipschitz: float
+    network_error: float
+
+    def forced_error(self, lipschitz: float | None = None) -> float:
+        """What every readout with this Lipschitz constant (the network's own if None) errs by."""
+        constant = self.readout_lipschitz if lipschitz is None else lipschitz
+        return max(0.0, (self.target_gap - constant * self.representation_gap) / 2)
+
+    def forced_lipschitz(self, error: float) -> float:
+        """The least Lipschitz constant of a readout that errs by at most `error` on the pair."""
+        excess = self.target_gap - 2 * error
+        if excess <= 0:
+            return 0.0
+        return excess / self.representation_gap if self.representation_gap > 0 else inf
+
+    def to_data(self) -> dict[str, Any]:
+        """The witness as JSON data, the two inputs included."""
+        return {
+            "target_gap": self.target_gap,
+            "representation_gap": self.representation_gap,
+            "readout_lipschitz": self.readout_lipschitz,
+            "forced_error": self.forced_error(),
+            "network_error": self.network_error,
+            "first": self.first.tolist(),
+            "second": self.second.tolist(),
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"Two inputs with targets {self.target_gap:.4g} apart and representations "
+            f"{self.representation_gap:.3g} apart: every readout with Lipschitz constant up to "
+            f"{self.readout_lipschitz:.4g} (this network's is no larger) errs by at least "
+            f"{self.forced_error():.4g} on one of them; the network itself errs by "
+            f"{self.network_error:.4g}."
+        )
+
+
+def readout_lipschitz(net: ClassTokenNet) -> float:
+    """An upper bound: the product of the layers' spectral norms and the activations' slopes."""
+    layers = len(net.shape.readout.widths)
+    slope = 1.0 if net.shape.readout.activation == "relu" else _GELU_SLOPE
+    norms = [
+        float(torch.linalg.matrix_norm(net.get_parameter(f"readout.{i}.weight").double(), 2))
+        for i in range(layers + 1)
+    ]
+    return slope**layers * float(np.prod(norms))
+
+
+def witness(
+    net: ClassTokenNet,
+    task: Retrieval,
+    *,
+    lipschitz: float | None = None,
+    box: tuple[float, float] | None = None,
+    reach: float | None = None,
+    starts: int = 64,
+    steps: int = 150,
+    seed: int = 0,
+    on_progress: Callable[[float], None] | None = None,
+) -> Witness:
+    """The pair found that forces the largest error on readouts of a Lipschitz constant.
+
+    `lipschitz` is the readout's own upper bound by default. Tokens stay in the box: [0, 1] for
+    uniform inputs, [−3, 3] for Gaussian ones unless another is given; with a `reach`, each of
+    their coordinates also stays that near to a pair of sequences that the task drew.
+    """
+    require(task.token_dim == net.shape.token_dim, "the network's tokens are not the task's")
+    require(net.shape.outputs == 1, "a witness is for networks with one output")
+    require(starts >= 2 and steps >= 2, "a search needs at least two starts and two steps")
+    low, high = box or ((0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX)
+    require(low < high, f"box is two numbers, the smaller first, not {box}")
+    exact = ClassTokenNet(net.shape, {k: v.double() for k, v in net.named_parameters()})
+    exact.requires_grad_(False)
+    own = readout_lipschitz(exact)
+    constant = own if lipschitz is None else lipschitz
+    rng = np.random.default_rng([seed, 0x517])
+    pairs = _starts(exact, task, (low, high), starts, rng)
+    lowest, highest = torch.full_like(pairs, low), torch.full_like(pairs, high)
+    if reach is not None:
+        require(reach > 0, f"reach is {reach}; it must be above 0")
+        lowest, highest = (pairs - reach).clamp_min(low), (pairs + reach).clamp_max(high)
+    pairs = _climb(exact, task, pairs, (lowest, highest), steps, constant, on_progress)
+    target_gap, gap = _gaps(exact, task, pairs)
+    best = int((target_gap - constant * gap).argmax())
+    pair = pairs[best]
+    errors = (exact(pair).squeeze(1) - task.oracle(pair)).abs()
+    return Witness(
+        pair[0], pair[1], float(target_gap[best]), float(gap[best]), own, float(errors.max())
+    )
+
+
+def _starts(
+    net: ClassTokenNet,
+    task: Retrieval,
+    box: tuple[float, float],
+    count: int,
+    rng: np.random.Generator,
+) -> Float[Tensor, "count 2 length dim"]:
+    """Half: the sampled pairs with the largest Δ/δ. Half: pairs at random."""
+    size = max(2 * count, min(_SAMPLE, (1 << 22) // (task.length * task.token_dim)))
+    shape = (size, task.length, task.token_dim)
+    drawn = rng.standard_normal(shape) if task.inputs == "gaussian" else rng.random(shape)
+    inputs = torch.from_numpy(np.clip(drawn, *box))
+    hidden, targets = net.attend(inputs), task.oracle(inputs)
+    best_ratio, partner = [], []
+    for rows in torch.arange(size).split(512):
+        distance = torch.cdist(hidden[rows], hidden)
+        distance[torch.arange(len(rows)), rows] = torch.inf
+        ratio = (targets[rows, None] - targets).abs() / distance.clamp_min(1e-12)
+        largest = ratio.max(1)
+        best_ratio.append(largest.values)
+        partner.append(largest.indices)
+    chosen = torch.cat(best_ratio).topk(count // 2).indices
+    near = torch.stack([inputs[chosen], inputs[torch.cat(partner)[chosen]]], 1)
+    left = count - count // 2
+    return torch.cat([near, torch.stack([inputs[:left], inputs[left : 2 * left]], 1)])
+
+
+def _climb(
+    net: ClassTokenNet,
+    task: Retrieval,
+    pairs: Float[Tensor, "count 2 length dim"],
+    bounds: tuple[Tensor, Tensor],
+    steps: int,
+    lipschitz: float,
+    on_progress: Callable[[float], None] | None,
+) -> Float[Tensor, "count 2 length dim"]:
+    """Drive δ to zero by Newton's method while Δ climbs along what leaves z(X) − z(X') alone.
+
+    With A the Jacobian of z(X) − z(X') and g the gradient of Δ, a step is −A⁺(z(X) − z(X')) plus a
+    multiple of (1 − A⁺A)g. Coordinates at the edge of the box that would leave it stay behind. The
+    last quarter of the steps only closes the gap.
+    """
+    current, best = pairs.clone(), pairs.clone()
+    target_gap, gap = _gaps(net, task, pairs)
+    score = target_gap - lipschitz * gap
+    low, high = (side.flatten(1) for side in bounds)
+    half = float((high - low).max()) / 2
+    climbing = max(1, 3 * steps // 4)
+    for step in range(steps):
+        difference, jacobian, gradient = _derivatives(net, task, current)
+        flat = current.flatten(1)
+        edge = ((flat >= high) & (gradient > 0)) | ((flat <= low) & (gradient < 0))
+        jacobian = jacobian * ~edge.unsqueeze(1)
+        gradient = gradient * ~edge
+        gram = jacobian @ jacobian.mT
+        scale = gram.diagonal(dim1=1, dim2=2).mean(1).clamp_min(1e-30)
+        gram = gram + _DAMPING * scale[:, None, None] * torch.eye(gram.shape[1]).double()
+        both = torch.stack([difference, (jacobian @ gradient.unsqueeze(2)).squeeze(2)], 2)
+        close, along = (jacobian.mT @ torch.linalg.solve(gram, both)).unbind(2)
+        tangent = gradient - along
+        pace = 0.1 * half * (1 - step / climbing) if step < climbing else 0.0
+        move = pace * tangent / tangent.abs().amax(1, keepdim=True).clamp_min(1e-30)
+        longest = close.abs().amax(1, keepdim=True).clamp_min(1e-30)
+        move = move - close * (_LONGEST * half / longest).clamp_max(1.0)
+        current = (flat + move).clamp(low, high).view_as(current)
+        target_gap, gap = _gaps(net, task, current)
+        found = target_gap - lipschitz * gap
+        better = found > score
+        best[better], score = current[better], torch.maximum(found, score)
+        if on_progress is not None:
+            on_progress((step + 1) / steps)
+    return best
+
+
+def _derivatives(
+    net: ClassTokenNet, task: Retrieval, pairs: Float[Tensor, "count 2 length dim"]
+) -> tuple[
+    Float[Tensor, "count embed"], Float[Tensor, "count embed size"], Float[Tensor, "count size"]
+]:
+    """z(X) − z(X'), its Jacobian, and the gradient of |target(X) − target(X')|."""
+    inputs = pairs.detach().requires_grad_(True)
+    hidden = net.attend(inputs.flatten(0, 1)).unflatten(0, inputs.shape[:2])
+    difference = hidden[:, 0] - hidden[:, 1]
+    count, size = difference.shape
+    each = torch.eye(size).double().unsqueeze(1).expand(size, count, size)
+    (rows,) = torch.autograd.grad(difference, inputs, each, is_grads_batched=True)
+    targets = task.oracle(inputs.flatten(0, 1)).view(-1, 2)
+    (gradient,) = torch.autograd.grad((targets[:, 0] - targets[:, 1]).abs().sum(), inputs)
+    return difference.detach(), rows.flatten(2).transpose(0, 1), gradient.flatten(1)
+
+
+def _gaps(
+    net: ClassTokenNet, task: Retrieval, pairs: Float[Tensor, "count 2 length dim"]
+) -> tuple[Float[Tensor, " count"], Float[Tensor, " count"]]:
+    """(Δ, δ) of each pair."""
+    with torch.no_grad():
+        hidden = net.attend(pairs.flatten(0, 1)).unflatten(0, pairs.shape[:2])
+        targets = task.oracle(pairs.flatten(0, 1)).view(-1, 2)
+        gap = torch.linalg.vector_norm(hidden[:, 0] - hidden[:, 1], dim=1)
+        return (targets[:, 0] - targets[:, 1]).abs(), gap
+
+
+def compare(
+    nets: Mapping[str, Mapping[int, ClassTokenNet]],
+    task: Retrieval,
+    *,
+    seed: int = 0,
+    on_progress: Callable[[float], None] | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """For groups of networks by number of heads: the forced error next to the network's own.
+
+    One row a network and kind of error; `relative` is in standard deviations of the target.
+    """
+    deviation = sqrt(task.variance())
+    inputs = task.sample(_SAMPLE, seed=(seed, 0x517))[0].double()
+    targets = task.oracle(inputs)
+    rows = []
+    every = [(group, heads, net) for group, by in nets.items() for heads, net in by.items()]
+    for done, (group, heads, net) in enumerate(every):
+        found = witness(net, task, seed=seed, **options)
+        exact = ClassTokenNet(net.shape, {k: v.double() for k, v in net.named_parameters()})
+        errors = (exact(inputs).squeeze(1) - targets).detach()
+        quantities = {
+            "forced by the witness": found.forced_error(),
+            "root mean square": float(errors.square().mean().sqrt()),
+            f"largest of {_SAMPLE:,} samples": float(errors.abs().max()),
+        }
+        facts = {
+            "heads": heads,
+            "length": task.length,
+            "target_gap": found.target_gap,
+            "representation_gap": found.representation_gap,
+            "readout_lipschitz": found.readout_lipschitz,
+            "forced_lipschitz": found.forced_lipschitz(float(errors.square().mean().sqrt())),
+            "network_error_on_pair": found.network_error,
+        }
+        rows += [
+            {"group": group, "kind": name, "error": value, "relative": value / deviation} | facts
+            for name, value in quantities.items()
+        ]
+        if on_progress is not None:
+            on_progress((done + 1) / len(every))
+    return rows

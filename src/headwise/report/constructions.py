@@ -1,0 +1,184 @@
+"""Figures about the theory: the phase map, built networks, and witnesses."""
+
+import altair as alt
+import pandas as pd
+
+_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+SHADES = ("#BBBBBB", "#F2F2F2")
+
+
+def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
+    heading = alt.TitleParams(title, subtitle=subtitle, anchor="start", offset=12)
+    return chart.properties(title=heading).configure(font="sans-serif", background="white")
+
+
+def draw_phase_map(rows: pd.DataFrame, intrinsic_dim: int, head_dim: int) -> alt.TopLevelMixin:
+    """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
+    shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
+    shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
+    shown.loc[shown["verdict"] == "vacuous", "label"] = "–"
+    base = alt.Chart(shown).encode(
+        x=alt.X("length:O", title="sequence length T", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("heads:O", title="attention heads h", sort="descending"),
+        tooltip=["heads", "length", "exponent", "verdict"],
+    )
+    silent = (
+        base.transform_filter("!isValid(datum.exponent)")
+        .mark_rect()
+        .encode(
+            color=alt.condition(
+                "datum.verdict == 'vacuous'", alt.value(SHADES[0]), alt.value(SHADES[1])
+            )
+        )
+    )
+    values = (
+        base.transform_filter("isValid(datum.exponent)")
+        .mark_rect()
+        .encode(
+            color=alt.Color(
+                "exponent:Q", title="exponent k", scale=alt.Scale(scheme="viridis", reverse=True)
+            )
+        )
+    )
+    middle = float(rows["exponent"].max() if rows["exponent"].notna().any() else 1) / 2
+    text = base.mark_text(fontSize=11).encode(
+        text="label:N",
+        color=alt.condition(f"datum.exponent > {middle}", alt.value("white"), alt.value("black")),
+    )
+    size = {
+        "width": max(200, 52 * rows["length"].nunique()),
+        "height": 34 * rows["heads"].nunique(),
+    }
+    return _finish(
+        alt.layer(silent, values, text).properties(**size),
+        "What too few heads cost: parameters = Ω(1/error^k)",
+        [
+            f"Theorem 2(2) of arXiv 2510.06662, D = {intrinsic_dim}, n = {head_dim} per head.",
+            "“–”: the bound is vacuous; “enough”: h ≥ D, a small network exists.",
+        ],
+    )
+
+
+def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
+    """Each head's attention over the positions, with a ring at the extremum it should pick."""
+    every = max(1, rows["position"].nunique() // 16)
+    ticks = [t for t in sorted(rows["position"].unique().tolist()) if t % every == 0]
+    base = alt.Chart(rows).encode(
+        x=alt.X("position:O", title="position t", axis=alt.Axis(values=ticks, labelAngle=0)),
+        y=alt.Y("head:O", title="head"),
+        tooltip=["sequence", "head", "position", alt.Tooltip("weight", format=".4f")],
+    )
+    weights = base.mark_rect().encode(
+        color=alt.Color(
+            "weight:Q",
+            title="attention",
+            scale=alt.Scale(range=["#F4F7FA", _BLUE], domain=[0, 1]),
+        )
+    )
+    rings = base.transform_filter("datum.wanted").mark_point(
+        size=90, color=_ORANGE, strokeWidth=2, shape="circle", filled=False
+    )
+    positions, heads = rows["position"].nunique(), rows["head"].nunique()
+    panel = alt.layer(weights, rings).properties(
+        width=min(900, max(160, 14 * positions)), height=22 * heads
+    )
+    chart = panel.facet(row=alt.Row("sequence:N", title=None))
+    return _finish(chart, title, "Blue: attention; orange ring: the token that the target picks.")
+
+
+def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
+    """params(error), log–log; a row of panels a task, a panel a length."""
+    curves = rows["curve"].drop_duplicates().tolist()
+    colours = alt.Scale(domain=curves, range=[_BLUE, _ORANGE, _GREY][: len(curves)])
+    dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
+    shown = rows[rows["params"] <= 1e16]
+    decades = [10.0**power for power in range(-12, 17)]
+
+    legend = alt.Legend(symbolType="stroke", symbolSize=300, labelLimit=300)
+
+    def panel(task: str, length: int) -> alt.Chart:
+        here = shown[(shown["task"] == task) & (shown["length"] == length)]
+        exponent = here["exponent"].dropna()
+        slope = f", k = {exponent.iloc[0]:.2g}" if len(exponent) else ", bound vacuous"
+        return (
+            alt.Chart(here)
+            .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
+            .encode(
+                x=alt.X(
+                    "error:Q",
+                    title="sup-norm error ε",
+                    scale=alt.Scale(type="log", reverse=True),
+                    axis=alt.Axis(format=".0e", values=decades),
+                ),
+                y=alt.Y(
+                    "params:Q",
+                    title="parameters M",
+                    scale=alt.Scale(type="log"),
+                    axis=alt.Axis(format=".0e", values=decades),
+                ),
+                color=alt.Color("curve:N", title=None, scale=colours, legend=legend),
+                strokeDash=alt.StrokeDash("curve:N", title=None, scale=dashes, legend=legend),
+                tooltip=["task", "length", "curve", "heads", "error", "params", "certified_error"],
+            )
+            .properties(width=220, height=200, title=f"{task}, T = {length}{slope}")
+        )
+
+    grid = alt.vconcat(
+        *[
+            alt.hconcat(*[panel(task, length) for length in sorted(here["length"].unique())])
+            for task, here in rows.groupby("task", sort=False)
+        ]
+    ).resolve_scale(y="shared", x="shared")
+    return _finish(
+        grid,
+        "What an error costs: enough heads, one wide head, too few heads",
+        [
+            "M counts encoder and readout. Built networks are certified; the dashed line is the "
+            "slope k of theorem 2(2) for h = D − 1, n = 2,",
+            "drawn through the first built network because its constant is unknown.",
+        ],
+    )
+
+
+def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.TopLevelMixin:
+    """The error that the witness forces next to the trained one, over the number of heads."""
+    groups = rows["group"].drop_duplicates().tolist()
+    kinds = rows["kind"].drop_duplicates().tolist()
+    y_axis = alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)])
+    base = alt.Chart(rows[rows["relative"] > 0]).encode(
+        x=alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(
+            "relative:Q",
+            title="error / standard deviation of the target",
+            scale=alt.Scale(type="log"),
+            axis=y_axis,
+        ),
+        color=alt.Color(
+            "kind:N",
+            title="error",
+            sort=kinds,
+            scale=alt.Scale(domain=kinds, range=[_ORANGE, _BLUE, _GREEN]),
+            legend=alt.Legend(labelLimit=400),
+        ),
+        detail="group:N",
+        tooltip=["group", "heads", "kind", alt.Tooltip("relative", format=".3g"), "error"],
+    )
+    lines = base.mark_line(strokeWidth=2)
+    points = base.mark_point(size=80, filled=True, opacity=1).encode(
+        shape=alt.Shape(
+            "group:N",
+            title="network",
+            sort=groups,
+            scale=alt.Scale(domain=groups, range=["circle", "diamond"][: len(groups)]),
+        )
+    )
+    return _finish(
+        alt.layer(lines, points).properties(width=340, height=300),
+        "Too few heads: two inputs that no readout can tell apart",
+        [
+            f"y = Σ of {intrinsic_dim} maxima, T = {length}. Forced: the error that every readout "
+            "with the network's own bound on",
+            "the Lipschitz constant makes on one of the two inputs found. Where nothing is forced "
+            "there is no mark.",
+        ],
+    )
