@@ -7,6 +7,9 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
+from headwise.cli import convert
+from headwise.cli.compress import compress
+from headwise.cli.inspect import inspect
 from headwise.errors import InputError
 
 app = typer.Typer(
@@ -16,6 +19,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.add_typer(convert.app, name="convert")
+app.command()(compress)
+app.command()(inspect)
 
 
 def _show_version(wanted: bool) -> None:

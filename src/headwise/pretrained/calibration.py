@@ -42,7 +42,7 @@ def read_text(path: Path) -> str:
 
 
 def default_text() -> str:
-    """The packaged calibration text: a public-domain tale, nothing else."""
+    """The packaged calibration text: short prose of many kinds and scenes from old plays."""
     return resources.files("headwise.pretrained").joinpath("calibration.txt").read_text("utf-8")
 
 

@@ -60,7 +60,9 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
         original.__init__(self, config, *args, **kwargs)
         _install_layouts(self, layouts)
 
-    compressed = type(original.__name__, (original,), {"__init__": build})
+    # Under the original's name and module, so that transformers renames old weights as usual.
+    members = {"__init__": build, "__module__": original.__module__}
+    compressed = type(original.__name__, (original,), members)
     model = _load(compressed, name, **options)
     model.__class__ = original
     return model

@@ -39,7 +39,7 @@ def require_supported(config: Any) -> None:
     require(
         model_type in FAMILIES,
         f"{names[0]} (model type {model_type!r}) is not supported: headwise does not know what "
-        "lies between its projections and its scores (some architectures normalise or rotate there). "
+        "lies between its projections and its scores (some normalise or rotate there). "
         f"Supported model types: {', '.join(sorted(FAMILIES))}",
     )
 
