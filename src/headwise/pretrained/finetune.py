@@ -45,7 +45,7 @@ def recover(
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
         progress("recovering", step + 1, steps)
     compressed.requires_grad_(True)
     return losses
