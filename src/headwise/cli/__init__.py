@@ -7,7 +7,9 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
-from headwise.cli import bound, build, study
+from headwise.cli import bound, build, convert, study
+from headwise.cli.compress import compress
+from headwise.cli.inspect import inspect
 from headwise.cli.report import report
 from headwise.errors import InputError
 
@@ -22,6 +24,9 @@ app.add_typer(bound.app, name="bound")
 app.add_typer(build.app, name="build")
 app.add_typer(study.app, name="study")
 app.command()(report)
+app.add_typer(convert.app, name="convert")
+app.command()(compress)
+app.command()(inspect)
 
 
 def _show_version(wanted: bool) -> None:

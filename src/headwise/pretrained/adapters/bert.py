@@ -1,0 +1,38 @@
+"""BERT-like encoders: BERT (and MiniLM, which is one), RoBERTa, XLM-RoBERTa."""
+
+from typing import Any
+
+from torch import nn
+
+from headwise.errors import require
+from headwise.pretrained.adapters.base import AttentionSite, Projection, modules_named
+
+_CLASSES = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttention")
+
+
+def bert_sites(model: nn.Module) -> list[AttentionSite]:
+    config: Any = model.config
+    require(
+        not config.add_cross_attention,
+        "a BERT decoder with cross-attention is not supported; encoders are",
+    )
+    found = [pair for name in _CLASSES for pair in modules_named(model, name)]
+    return [
+        AttentionSite(
+            path=path,
+            query=Projection(f"{path}.query"),
+            key=Projection(f"{path}.key"),
+            value=Projection(f"{path}.value"),
+            output=path.removesuffix("self") + "output.dense",
+            heads=module.num_attention_heads,
+            kv_heads=module.num_attention_heads,
+            head_dim=module.attention_head_size,
+            hidden=config.hidden_size,
+            scaling=module.scaling,
+            rotary=False,
+            causal=bool(module.is_causal),
+            layer_index=index,
+            attention_dropout=module.dropout.p,
+        )
+        for index, (path, module) in enumerate(found)
+    ]

@@ -1,0 +1,205 @@
+"""The attention module that replaces a transformers one: heads of any sizes, its own small cache.
+
+It takes and returns what the family's own module does (hidden states in, output and attention
+weights out) and computes through transformers' attention functions, so that `generate`, caches,
+masks, half precision, `torch.compile` and the attention implementation setting keep working.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headwise.pretrained.adapters.base import AttentionSite
+from headwise.pretrained.shapes import Bucket, LayerLayout, buckets
+
+
+class HeadBucket(nn.Module):
+    """Heads of one shape. Holds what transformers' attention functions ask of a module."""
+
+    rotary_columns: Tensor | None
+
+    def __init__(self, bucket: Bucket, site: AttentionSite) -> None:
+        super().__init__()
+        self.count = len(bucket.members)
+        self.num_key_value_groups = bucket.queries
+        self.qk_dim = bucket.qk_dim
+        self.v_dim = bucket.v_dim
+        self.is_causal = site.causal
+        self.layer_idx = site.layer_index
+        # Which of the original head's rotary coordinates each kept coordinate turns with.
+        reduced = site.rotary and bucket.qk_dim < site.head_dim
+        columns = torch.zeros(self.count, bucket.qk_dim, dtype=torch.long) if reduced else None
+        self.register_buffer("rotary_columns", columns)
+
+    @property
+    def query_width(self) -> int:
+        return self.count * self.num_key_value_groups * self.qk_dim
+
+    def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
+        return torch.unflatten(flat, -1, (-1, dim)).transpose(1, 2)
+
+    def rotate(
+        self, heads: Float[Tensor, "b h t dim"], cos: Tensor, sin: Tensor, repeat: int
+    ) -> Float[Tensor, "b h t dim"]:
+        """RoPE with each kept pair's own frequency."""
+        if self.rotary_columns is None:
+            cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+        else:
+            columns: Int[Tensor, "h dim"] = self.rotary_columns.repeat_interleave(repeat, dim=0)
+            cos = cos[..., columns].transpose(1, 2)
+            sin = sin[..., columns].transpose(1, 2)
+        first, second = heads.chunk(2, dim=-1)
+        return heads * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class CompressedAttention(nn.Module):
+    """Attention whose heads may differ in size; see `LayerLayout` for what it needs to be built."""
+
+    def __init__(self, site: AttentionSite, layout: LayerLayout, config: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.layer_idx = site.layer_index
+        self.scaling = site.scaling
+        self.sliding_window = site.sliding_window
+        self.rotary = site.rotary
+        self.attention_dropout = site.attention_dropout
+        self.is_causal = site.causal
+        self.buckets = nn.ModuleList(HeadBucket(b, site) for b in buckets(layout.shape))
+        heads = list(self._buckets())
+        self.query_widths = [b.query_width for b in heads]
+        self.key_widths = [b.count * b.qk_dim for b in heads]
+        self.value_widths = [b.count * b.v_dim for b in heads]
+
+        shape, biases = layout.shape, layout.biases
+        hidden, queries, keys = site.hidden, sum(self.query_widths), sum(self.key_widths)
+        self.q_proj = projection(hidden, queries, "query" in biases, shape.query_rank)
+        self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank)
+        self.v_proj = nn.Linear(hidden, sum(self.value_widths), bias="value" in biases)
+        self.o_proj = output_projection(site, layout) if site.output_inside else None
+        self.output_dropout = nn.Dropout(site.output_dropout)
+
+    def _buckets(self) -> list[HeadBucket]:
+        return [b for b in self.buckets if isinstance(b, HeadBucket)]
+
+    def forward(
+        self,
+        hidden_states: Float[Tensor, "b t hidden"],
+        attention_mask: Tensor | None = None,
+        past_key_values: Any = None,
+        position_embeddings: tuple[Tensor, Tensor] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        kinds = self._buckets()
+        queries = self._heads(self.q_proj(hidden_states), self.query_widths, kinds)
+        keys = self._heads(self.k_proj(hidden_states), self.key_widths, kinds)
+        values = [
+            kind.split_heads(flat, kind.v_dim)
+            for kind, flat in zip(
+                kinds, self.v_proj(hidden_states).split(self.value_widths, -1), strict=True
+            )
+        ]
+        if self.rotary:
+            assert position_embeddings is not None
+            cos, sin = position_embeddings
+            pairs = list(zip(kinds, queries, keys, strict=True))
+            queries = [kind.rotate(q, cos, sin, kind.num_key_value_groups) for kind, q, _ in pairs]
+            keys = [kind.rotate(k, cos, sin, 1) for kind, _, k in pairs]
+        if past_key_values is not None:
+            keys, values = self._cached(past_key_values, keys, values)
+
+        attend = self._attention_function()
+        if self.sliding_window is not None:
+            kwargs["sliding_window"] = self.sliding_window
+        results = [
+            attend(
+                kind,
+                q,
+                k,
+                v,
+                attention_mask,
+                dropout=self.attention_dropout if self.training else 0.0,
+                scaling=self.scaling,
+                **kwargs,
+            )
+            for kind, q, k, v in zip(kinds, queries, keys, values, strict=True)
+        ]
+        context = torch.cat([output.flatten(2) for output, _ in results], dim=-1)
+        weights = [w for _, w in results if w is not None]
+        if self.o_proj is not None:
+            context = self.output_dropout(self.o_proj(context))
+        return context, torch.cat(weights, dim=1) if len(weights) == len(results) else None
+
+    def _heads(self, flat: Tensor, widths: list[int], kinds: list[HeadBucket]) -> list[Tensor]:
+        parts = torch.split(flat, widths, -1)
+        return [
+            kind.split_heads(part, kind.qk_dim) for kind, part in zip(kinds, parts, strict=True)
+        ]
+
+    def _cached(
+        self, cache: Any, keys: list[Tensor], values: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """All heads side by side as one head of the cache, so that not a byte is padding."""
+        if isinstance(cache, _encoder_decoder_cache()):
+            cache = cache.self_attention_cache
+        if len(keys) == 1:
+            key, value = cache.update(keys[0], values[0], self.layer_idx)
+            return [key], [value]
+        key, value = cache.update(_side_by_side(keys), _side_by_side(values), self.layer_idx)
+        key_parts = key.squeeze(1).split(self.key_widths, -1)
+        value_parts = value.squeeze(1).split(self.value_widths, -1)
+        kinds = self._buckets()
+        return (
+            [b.split_heads(part, b.qk_dim) for b, part in zip(kinds, key_parts, strict=True)],
+            [b.split_heads(part, b.v_dim) for b, part in zip(kinds, value_parts, strict=True)],
+        )
+
+    def _attention_function(self) -> Any:
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+        name = self.config._attn_implementation
+        return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
+
+
+def _side_by_side(heads: list[Float[Tensor, "b h t dim"]]) -> Float[Tensor, "b 1 t width"]:
+    return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
+
+
+def _encoder_decoder_cache() -> Any:
+    from transformers.cache_utils import EncoderDecoderCache
+
+    return EncoderDecoderCache
+
+
+def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Module:
+    """Dense, or the product of two thin factors."""
+    if rank is None:
+        return nn.Linear(inputs, outputs, bias=bias)
+    return nn.Sequential(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
+
+
+def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Linear:
+    width = sum(len(group.heads) * group.v_dim for group in layout.shape.groups)
+    return nn.Linear(width, site.hidden, bias="output" in layout.biases)
+
+
+def eager_attention(
+    module: HeadBucket,
+    query: Float[Tensor, "b h q dim"],
+    key: Float[Tensor, "b g k dim"],
+    value: Float[Tensor, "b g k v_dim"],
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
+    """Softmax attention written out; the implementation that also returns the weights."""
+    key = key.repeat_interleave(module.num_key_value_groups, dim=1)
+    value = value.repeat_interleave(module.num_key_value_groups, dim=1)
+    scores = query @ key.transpose(2, 3) * scaling
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    return (weights @ value).transpose(1, 2), weights

@@ -1,0 +1,174 @@
+"""Plan, apply, judge: a smaller model and the truth about it."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from headwise.errors import require
+from headwise.pretrained.allocate import Budget, allocate
+from headwise.pretrained.apply import cut_layer, replace_attention
+from headwise.pretrained.baselines import baseline_plan, baseline_reductions
+from headwise.pretrained.calibration import Material
+from headwise.pretrained.certificate import HeadCertificate, certify
+from headwise.pretrained.evaluate import Evaluation, evaluate, quality
+from headwise.pretrained.finetune import recover
+from headwise.pretrained.io import record_layouts
+from headwise.pretrained.measure import Measurement, measure
+from headwise.pretrained.plan import METHODS, Plan, check_plan
+from headwise.pretrained.reductions import LayerReductions
+from headwise.pretrained.uniform import uniform_plan
+
+Progress = Callable[[str, int, int], None]
+
+
+def _quiet(what: str, done: int, total: int) -> None:
+    pass
+
+
+@dataclass
+class Compressed:
+    """A compressed model with its plan, its comparison with the original, and its certificates."""
+
+    model: Any
+    plan: Plan
+    evaluation: Evaluation
+    certificates: list[HeadCertificate]
+    recovery: list[float]
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "method": self.plan.method,
+            "budget": self.plan.budget,
+            "predicted_damage": self.plan.predicted_damage,
+            "evaluation": self.evaluation.to_data(),
+            "certificates": [asdict(certificate) for certificate in self.certificates],
+            "recovery_loss": self.recovery,
+        }
+
+
+def compress(
+    model: Any,
+    material: Material,
+    *,
+    keep: float | None = None,
+    cache: float | None = None,
+    max_loss: float | None = None,
+    plan: Plan | None = None,
+    method: str = "fisher",
+    uniform: bool = False,
+    finetune: int = 0,
+    seed: int = 0,
+    measurement: Measurement | None = None,
+    time_it: bool = True,
+    progress: Progress = _quiet,
+) -> Compressed:
+    """A smaller copy of `model` (which stays as it is).
+
+    Give one of `keep` (fraction of attention parameters), `cache` (fraction of the key–value
+    cache), `plan`, or `max_loss` alone (the smallest model that loses at most that much).
+    """
+    require(method in METHODS, f"method {method!r} is unknown; known are {', '.join(METHODS)}")
+    given = [name for name in (keep, cache, plan) if name is not None]
+    require(
+        len(given) == 1 or (not given and max_loss is not None),
+        "say how small: one of a fraction to keep, a cache budget, a plan or a largest loss",
+    )
+    require(max_loss is None or max_loss >= 0, "the largest loss must not be negative")
+    if measurement is None:
+        measurement = measure(model, material, seed=seed, progress=progress)
+    if plan is not None:
+        check_plan(plan, measurement.identity, measurement.sites)
+    elif not given:
+        assert max_loss is not None
+        plan = _smallest(model, measurement, material, method, uniform, max_loss, progress)
+    else:
+        budget = Budget(keep) if keep is not None else Budget(cache or 0.0, "cache")
+        plan = make_plan(measurement, budget, method, uniform)
+    plan = replace(plan, calibration=material.source)
+    return _finish(model, measurement, material, plan, finetune, seed, time_it, progress)
+
+
+def make_plan(
+    measurement: Measurement, budget: Budget, method: str = "fisher", uniform: bool = False
+) -> Plan:
+    """A plan by any method."""
+    if method != "fisher":
+        return baseline_plan(measurement, budget, method)
+    return uniform_plan(measurement, budget) if uniform else allocate(measurement, budget)
+
+
+def apply_plan(model: Any, measurement: Measurement, plan: Plan) -> Any:
+    """A copy of the model with its attention cut to the plan."""
+    check_plan(plan, measurement.identity, measurement.sites)
+    smaller = copy.deepcopy(model)
+    layouts = []
+    reductions = reductions_of(measurement, plan.method)
+    for site, layer, shape in zip(measurement.sites, reductions, plan.layers, strict=True):
+        cut = cut_layer(site, layer, shape)
+        replace_attention(smaller, site, cut)
+        layouts.append(cut.layout)
+    record_layouts(smaller, layouts)
+    return smaller
+
+
+def reductions_of(measurement: Measurement, method: str) -> list[LayerReductions]:
+    if method == "fisher":
+        return measurement.reductions
+    return baseline_reductions(measurement, method)
+
+
+def _finish(
+    model: Any,
+    measurement: Measurement,
+    material: Material,
+    plan: Plan,
+    finetune: int,
+    seed: int,
+    time_it: bool,
+    progress: Progress,
+) -> Compressed:
+    smaller = apply_plan(model, measurement, plan)
+    sites, objective = measurement.sites, measurement.objective
+    certificates = certify(
+        model, sites, reductions_of(measurement, plan.method), plan.layers, material.calibration
+    )
+    recovery = []
+    if finetune:
+        calibration = material.calibration
+        recovery = recover(
+            smaller, model, sites, objective, calibration, finetune, seed=seed, progress=progress
+        )
+        certificates = []  # they speak of the weights before the recovery
+    progress("judging on held-out data", 0, 1)
+    judged = evaluate(model, smaller, sites, plan, objective, material.held_out, time_it=time_it)
+    progress("judging on held-out data", 1, 1)
+    return Compressed(smaller, plan, judged, certificates, recovery)
+
+
+def _smallest(
+    model: Any,
+    measurement: Measurement,
+    material: Material,
+    method: str,
+    uniform: bool,
+    max_loss: float,
+    progress: Progress,
+) -> Plan:
+    """Bisect the fraction kept; judged on every other held-out batch, so that the final verdict
+    also rests on others."""
+    batches = material.held_out[::2]
+    low, high = 0.05, 1.0
+    best = make_plan(measurement, Budget(1.0), method, uniform)
+    steps = 7
+    for step in range(steps):
+        middle = (low + high) / 2
+        plan = make_plan(measurement, Budget(middle), method, uniform)
+        smaller = apply_plan(model, measurement, plan)
+        damage, _ = quality(model, smaller, measurement.objective, batches)
+        if damage <= max_loss:
+            best, high = plan, middle
+        else:
+            low = middle
+        progress("searching for the smallest model", step + 1, steps)
+    return best

@@ -1,0 +1,242 @@
+"""What each head of a model needs and does, measured on calibration data.
+
+Two passes. The first (see `measure`) gives the loss sensitivity of every reduction. The second
+watches attention at work, one layer and batch at a time, and adds up a few numbers a head:
+
+- effective rank of the query–key form, by weights (exp of the entropy of the squared singular
+  values of W_Qᵀ W_K) and by activations (with the moments of queries and of
+  sensitivity-weighted keys in it);
+- smallest query–key size at which the head's output changes by 1 %, 5 %, 10 % (root mean square);
+- entropy of attention, and how the output error at a quarter of the size falls with length;
+- similarity of each head's output to the most similar other head of its layer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.calibration import Material, token_count
+from headwise.pretrained.findings import findings
+from headwise.pretrained.importance import removal_losses
+from headwise.pretrained.measure import measure, score_maps
+from headwise.pretrained.observe import Observed, observe
+from headwise.pretrained.reductions import LayerReductions, square_root
+
+Progress = Callable[[str, int, int], None]
+
+THRESHOLDS = (0.01, 0.05, 0.10)
+_TOKENS = 4096
+
+
+@dataclass
+class Inspection:
+    """A table of heads, a table of errors by rank and length, and the findings in words."""
+
+    heads: pd.DataFrame
+    errors: pd.DataFrame
+    findings: list[str]
+    unit: str
+    objective: str
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "objective": self.objective,
+            "unit": self.unit,
+            "heads": self.heads.to_dict("records"),
+            "errors": self.errors.to_dict("records"),
+            "findings": self.findings,
+        }
+
+
+def inspect_model(
+    model: Any,
+    material: Material,
+    *,
+    exact: bool = False,
+    seed: int = 0,
+    progress: Progress = lambda what, done, total: None,
+) -> Inspection:
+    """Measure every head. `exact` also removes each head in turn and measures the loss."""
+    measurement = measure(model, material, seed=seed, progress=progress)
+    watches = [
+        _Watch(site, layer)
+        for site, layer in zip(measurement.sites, measurement.reductions, strict=True)
+    ]
+    batches = sample(material.calibration, _TOKENS)
+    lengths = _lengths(batches)
+    done = 0
+
+    def step(steps: int) -> None:
+        nonlocal done
+        done += steps
+        progress("watching attention", done, len(batches) * len(lengths))
+
+    for length in lengths:
+        for watch in watches:
+            watch.length = length
+        cut = [_shortened(batch, length) for batch in batches]
+        observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), step)
+    heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
+    heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
+    if exact:
+        held_out = sample(material.held_out, _TOKENS)
+        heads["importance_measured"] = removal_losses(model, measurement, held_out, progress)
+    errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
+    objective = measurement.objective
+    words = findings(heads, errors, measurement.sites[0].head_dim)
+    return Inspection(heads, errors, words, objective.unit, objective.name)
+
+
+def sample(batches: list[dict[str, Tensor]], tokens: int) -> list[dict[str, Tensor]]:
+    """About this many tokens of the batches, the longest sequences first."""
+    chosen: list[dict[str, Tensor]] = []
+    for batch in sorted(batches, key=lambda b: -next(iter(b.values())).shape[1]):
+        if not chosen or token_count(chosen) < tokens:
+            chosen.append(batch)
+    return chosen
+
+
+def _lengths(batches: list[dict[str, Tensor]]) -> list[int]:
+    """Several sequence lengths, the full one last; of images there is one."""
+    if "input_ids" not in batches[0]:
+        return [0]
+    longest = min(batch["input_ids"].shape[1] for batch in batches)
+    return [*sorted({max(8, longest // part) for part in (8, 4, 2)}), 0]
+
+
+def _shortened(batch: dict[str, Tensor], length: int) -> dict[str, Tensor]:
+    return {k: v[:, :length] for k, v in batch.items()} if length else batch
+
+
+class _Watch:
+    """Sums over what one layer's heads do."""
+
+    def __init__(self, site: AttentionSite, reductions: LayerReductions) -> None:
+        self.site, self.reductions = site, reductions
+        self.length = 0
+        step = 2 if site.rotary else 1
+        eighth = max(step, site.head_dim // 8 // step * step)
+        self.sizes = sorted({step, *range(eighth, site.head_dim, eighth)})
+        maps = [score_maps(site, reductions, [size] * site.kv_heads) for size in self.sizes]
+        self.maps = torch.stack(maps).float()
+        output = reductions.weights.output.weight.double()
+        by_head = torch.unflatten(output.T, 0, (site.heads, -1))  # heads, dim, hidden
+        self.metric = square_root(by_head @ by_head.mT).float()
+        self.output = by_head.float()
+        self.change: dict[int, Tensor] = {}
+        self.energy: dict[int, Tensor] = {}
+        self.seen_length: dict[int, int] = {}
+        self.entropy = torch.zeros(site.heads)
+        self.top = torch.zeros(site.heads)
+        self.rows_seen = 0
+        self.gram = torch.zeros(site.heads, site.heads)
+
+    def look(self, seen: Observed) -> None:
+        weights = seen.scores().softmax(-1)
+        context = seen.attend(weights)
+        changes = torch.stack(
+            [
+                (seen.attend(seen.scores(seen.query @ maps.mT).softmax(-1)) - context)
+                .matmul(self.metric)
+                .square()
+                .sum((0, 2, 3))
+                for maps in self.maps
+            ]
+        )
+        energy = (context @ self.metric).square().sum((0, 2, 3))
+        self.change[self.length] = self.change.get(self.length, 0) + changes
+        self.energy[self.length] = self.energy.get(self.length, 0) + energy
+        self.seen_length[self.length] = weights.shape[-1]
+        if self.length == 0:
+            self.entropy += -(weights * weights.clamp(min=1e-30).log()).sum(-1).sum((0, 2))
+            self.top += weights.amax(-1).sum((0, 2))
+            self.rows_seen += weights.shape[0] * weights.shape[2]
+            outputs = torch.einsum("bhtd,hdo->hbto", context, self.output).flatten(1)
+            self.gram += outputs @ outputs.T
+
+    def relative(self, length: int) -> Float[np.ndarray[Any, Any], "sizes heads"]:
+        """Root-mean-square change of the head's output, relative to the output."""
+        change: Any = (self.change[length] / self.energy[length].clamp(min=1e-30)).sqrt().numpy()
+        return np.asarray(change)
+
+    def rows(self, layer: int) -> list[dict[str, Any]]:
+        relative = self.relative(0)
+        norms = self.gram.diagonal().clamp(min=1e-30).sqrt()
+        similarity = (self.gram / norms / norms[:, None]).abs().fill_diagonal_(0)
+        by_weights, by_activations = effective_ranks(self.site, self.reductions)
+        return [
+            {
+                "layer": layer,
+                "head": head,
+                "rank_by_weights": by_weights[head],
+                "rank_by_activations": by_activations[head],
+                **{
+                    f"size_at_{limit:.0%}".replace("%", "pct"): self._size_at(
+                        relative[:, head], limit
+                    )
+                    for limit in THRESHOLDS
+                },
+                "entropy": float(self.entropy[head]) / self.rows_seen,
+                "largest_weight": float(self.top[head]) / self.rows_seen,
+                "most_similar_head": int(similarity[head].argmax()),
+                "similarity": float(similarity[head].max()),
+            }
+            for head in range(self.site.heads)
+        ]
+
+    def _size_at(self, change: Float[np.ndarray[Any, Any], " sizes"], limit: float) -> int:
+        """The smallest measured size from which on the change stays within the limit."""
+        size = self.site.head_dim
+        for candidate, value in reversed(list(zip(self.sizes, change, strict=True))):
+            if value > limit:
+                break
+            size = candidate
+        return size
+
+    def errors(self, layer: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "layer": layer,
+                "head": head,
+                "size": size,
+                "length": self.seen_length[length],
+                "change": float(value),
+            }
+            for length in self.change
+            for size, values in zip(self.sizes, self.relative(length), strict=True)
+            for head, value in enumerate(values)
+        ]
+
+
+def effective_ranks(
+    site: AttentionSite, reductions: LayerReductions
+) -> tuple[list[float], list[float]]:
+    """exp(entropy) of the query–key form's squared singular values: of weights, of activations.
+
+    With RoPE the form depends on the distance; this is the one at distance zero.
+    """
+    dim, per = site.head_dim, site.group_size
+    query = torch.unflatten(reductions.weights.query.weight.double(), 0, (-1, dim))
+    key = torch.unflatten(reductions.weights.key.weight.double(), 0, (-1, dim))
+    key = key.repeat_interleave(per, dim=0)
+    root = square_root(query @ query.mT)
+    weights = torch.linalg.svdvals(root @ square_root(key @ key.mT))
+    moments = reductions.moments
+    activations = torch.linalg.svdvals(
+        square_root(moments.query) @ square_root(moments.query_gradient)
+    )
+    return _effective(weights), _effective(activations)
+
+
+def _effective(singular: Float[Tensor, "heads n"]) -> list[float]:
+    share = singular.square()
+    share = share / share.sum(-1, keepdim=True).clamp(min=1e-300)
+    entropy = -(share * share.clamp(min=1e-300).log()).sum(-1)
+    return [float(value) for value in entropy.exp()]

@@ -1,0 +1,80 @@
+"""The shape of a reduced attention layer, as plain data: what a plan and a checkpoint speak of."""
+
+from dataclasses import dataclass
+
+from headwise.pretrained.adapters.base import AttentionSite
+from headwise.spec import spec
+
+
+@spec
+class GroupShape:
+    """One key head and the query heads that use it. No heads: the group is removed.
+
+    `heads` are indices among all of the original layer's query heads; `qk_dim` is the dimension
+    of the queries and keys that are left, `v_dim` that of the values.
+    """
+
+    heads: tuple[int, ...]
+    qk_dim: int
+    v_dim: int
+
+
+@spec
+class LayerShape:
+    """Groups in the order of the original key heads; ranks of shared factors, None for dense.
+
+    A shared factor writes all heads' query (or key) rows as one product B·A of inner rank
+    `query_rank` (`key_rank`), before the head split: RoPE is untouched, parameters shrink, the
+    cache does not.
+    """
+
+    groups: tuple[GroupShape, ...]
+    query_rank: int | None = None
+    key_rank: int | None = None
+
+
+@spec
+class LayerLayout:
+    """A layer shape and which of its projections carry a bias: enough to rebuild the module."""
+
+    shape: LayerShape
+    biases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Key heads of equal shape, computed in one call: `members` index the layer's groups."""
+
+    members: tuple[int, ...]
+    queries: int
+    qk_dim: int
+    v_dim: int
+
+
+def full_shape(site: AttentionSite) -> LayerShape:
+    """The layer as it is."""
+    per = site.group_size
+    groups = tuple(
+        GroupShape(
+            heads=tuple(range(key * per, (key + 1) * per)),
+            qk_dim=site.head_dim,
+            v_dim=site.head_dim,
+        )
+        for key in range(site.kv_heads)
+    )
+    return LayerShape(groups=groups)
+
+
+def buckets(shape: LayerShape) -> list[Bucket]:
+    """Groups that are left, by equal shape; the largest shapes first."""
+    by_shape: dict[tuple[int, int, int], list[int]] = {}
+    for index, group in enumerate(shape.groups):
+        if group.heads:
+            key = (len(group.heads), group.qk_dim, group.v_dim)
+            by_shape.setdefault(key, []).append(index)
+    return [Bucket(tuple(members), *key) for key, members in sorted(by_shape.items(), reverse=True)]
+
+
+def kept_order(shape: LayerShape) -> list[int]:
+    """Groups that are left, in the order in which the reduced layer stores them."""
+    return [index for bucket in buckets(shape) for index in bucket.members]

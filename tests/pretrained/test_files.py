@@ -1,0 +1,377 @@
+"""Files in and out: plans, checkpoints, texts; and a sentence for each that cannot be used."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_models import small_material, small_model
+from tokenizers import Tokenizer, models, pre_tokenizers
+from typer.testing import CliRunner
+
+import headwise
+from headwise.cli import app
+from headwise.errors import InputError
+from headwise.pretrained import compress, convert_llama2c, load_model, measure, read_plan
+from headwise.pretrained.calibration import default_text, read_text
+from headwise.pretrained.llama2c import build_tokenizer
+from headwise.pretrained.plan import check_plan, write_plan
+
+
+def word_tokenizer() -> Any:
+    words = sorted(set(default_text().split()))[:90]
+    vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i + 2 for i, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+    )
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    small_model("llama").save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(default_text()[:9000], "utf-8")
+    return path
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_one_command_compresses_and_the_plan_it_leaves_gives_the_same_model(
+    checkpoint: Path, text: Path, tmp_path: Path
+) -> None:
+    first = run(
+        "compress", checkpoint, "--keep", 0.6, "--text", text, "--out", tmp_path / "a", "--json"
+    )
+    assert first.exit_code == 0, first.output
+    report = json.loads(first.stdout)
+    assert report["evaluation"]["attention_parameters"]["compressed"] > 0
+    plan = tmp_path / "a" / "headwise_plan.json"
+    second = run("compress", checkpoint, "--plan", plan, "--text", text, "--out", tmp_path / "b")
+    assert second.exit_code == 0, second.output
+    one, two = (headwise.from_pretrained(tmp_path / name).state_dict() for name in "ab")
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert (tmp_path / "a" / "model.safetensors").stat().st_size < (
+        checkpoint / "model.safetensors"
+    ).stat().st_size
+
+
+def test_an_edited_plan_is_applied_as_edited(checkpoint: Path) -> None:
+    model = load_model(checkpoint)
+    material = small_material(model)
+    measurement = measure(model, material)
+    result = compress(model, material, keep=0.6, measurement=measurement, time_it=False)
+    path = checkpoint / "plan.json"
+    write_plan(result.plan, path)
+    data = json.loads(path.read_text())
+    data["layers"][0] |= {"query_rank": None, "key_rank": None}
+    data["layers"][0]["groups"][0] |= {"qk_dim": 4, "v_dim": 2}
+    path.write_text(json.dumps(data))
+    edited = compress(
+        model, material, plan=read_plan(path), measurement=measurement, time_it=False
+    ).model
+    assert edited.model.layers[0].self_attn.key_widths[-1] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda d: d["model"].update(weights="0" * 16), "another model"),
+        (lambda d: d["model"].update(hidden=99), "another model"),
+        (lambda d: d["layers"].pop(), "1 layers, the model 2"),
+        (lambda d: d["layers"][0]["groups"][0].update(v_dim=9), "v_dim is 9"),
+        (lambda d: d["layers"][0]["groups"][0].update(v_dim=0), "v_dim is 0"),
+        (lambda d: d["layers"][1]["groups"][2].update(heads=[0]), "can have heads"),
+        (lambda d: d["layers"][0].update(query_rank=1000), "query_rank is 1000"),
+        (lambda d: d.update(method="magic"), "magic"),
+        (lambda d: d.update(colour=1), "has no field colour"),
+        (lambda d: [g.update(heads=[]) for g in d["layers"][0]["groups"]], "at least one"),
+    ],
+)
+def test_a_wrong_plan_gets_a_sentence(change: Any, sentence: str, tmp_path: Path) -> None:
+    model = small_model("llama")
+    measurement = measure(model, small_material(model))
+    plan = compress(
+        model, small_material(model), cache=1.0, measurement=measurement, time_it=False
+    ).plan
+    write_plan(plan, tmp_path / "plan.json")
+    data = json.loads((tmp_path / "plan.json").read_text())
+    change(data)
+    (tmp_path / "plan.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match=sentence):
+        check_plan(read_plan(tmp_path / "plan.json"), measurement.identity, measurement.sites)
+
+
+def _truncate(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5000])
+
+
+def _pickle_only(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def _corrupt(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"\xff" * 64 + weights.read_bytes()[64:])
+
+
+def _without_layer(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop("model.layers.1.self_attn.v_proj.weight")
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (_truncate, "cannot be loaded"),
+        (_corrupt, "cannot be loaded"),
+        (_pickle_only, "only as a pickle"),
+        (_without_layer, "incomplete"),
+        (lambda f: (f / "config.json").unlink(), "no config.json"),
+        (lambda f: (f / "config.json").write_text("{"), "neither a folder with a model"),
+        (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_broken_checkpoint_gets_a_sentence_and_nothing_is_written(
+    damage: Any, sentence: str, checkpoint: Path, text: Path, tmp_path: Path
+) -> None:
+    damage(checkpoint)
+    out = tmp_path / "out"
+    result = run("compress", checkpoint, "--keep", 0.5, "--text", text, "--out", out)
+    assert isinstance(result.exception, InputError)
+    assert sentence in str(result.exception)
+    assert not out.exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(b"", "is empty"), (b" \n\t", "is empty"), (b"caf\xe9 au lait" * 50, "not UTF-8")],
+)
+def test_unusable_text_gets_a_sentence(content: bytes, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        read_text(path)
+    with pytest.raises(InputError, match="cannot read"):
+        read_text(tmp_path / "none.txt")
+
+
+def test_the_quality_gate_decides_the_exit_code(checkpoint: Path, text: Path) -> None:
+    arguments = ("compress", checkpoint, "--keep", 0.3, "--text", text, "--json", "--max-loss")
+    strict, lax = run(*arguments, 0), run(*arguments, 100)
+    assert json.loads(lax.stdout)["gate"]["passed"]
+    assert lax.exit_code == 0
+    assert json.loads(strict.stdout)["gate"]["passed"] == (strict.exit_code == 0)
+
+
+def test_the_smallest_model_within_a_loss_is_found() -> None:
+    model = small_model("bert")
+    material = small_material(model)
+    measurement = measure(model, material)
+    sizes = []
+    for limit in (0.0005, 0.005, 0.05):
+        result = compress(model, material, max_loss=limit, measurement=measurement, time_it=False)
+        assert result.evaluation.damage <= 2 * limit
+        sizes.append(result.evaluation.attention_parameters.ratio)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 0.9
+
+
+def test_recovery_brings_the_outputs_closer() -> None:
+    model = small_model("bert")
+    material = small_material(model)
+    measurement = measure(model, material)
+    before = compress(model, material, keep=0.4, measurement=measurement, time_it=False)
+    after = compress(model, material, keep=0.4, finetune=40, measurement=measurement, time_it=False)
+    assert after.evaluation.damage < before.evaluation.damage
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "vit"])
+def test_a_uniform_result_opens_with_stock_transformers(name: str, tmp_path: Path) -> None:
+    from headwise.pretrained.uniform import stock_model
+
+    model = small_model(name)
+    material = small_material(model)
+    measurement = measure(model, material)
+    result = compress(
+        model, material, keep=0.7, uniform=True, measurement=measurement, time_it=False
+    )
+    stock_model(model, measurement, result.plan).save_pretrained(tmp_path / "stock")
+    stock = type(model).from_pretrained(tmp_path / "stock")
+    whole = sum(p.numel() for p in model.parameters())
+    assert sum(p.numel() for p in stock.parameters()) < whole
+    batch = material.held_out[0]
+    with torch.no_grad():
+        ours, theirs = result.model(**batch)[0], stock(**batch)[0]
+    if name == "vit":  # the same function; the others leave out the removed heads' mean
+        torch.testing.assert_close(theirs, ours, rtol=1e-4, atol=1e-5)
+
+
+def test_a_family_that_cannot_be_uniform_in_stock_transformers_is_told_so() -> None:
+    from headwise.pretrained.uniform import stock_reason
+
+    for model_type in ("bert", "gpt2", "distilbert"):
+        assert "from_pretrained" in str(stock_reason(model_type))
+
+
+def write_llama2c(path: Path, kv_heads: int) -> list[tuple[str, float]]:
+    """A small llama2.c file with random weights and its tokenizer behind it."""
+    dim, hidden, layers, heads, length = 16, 24, 2, 4, 32
+    pieces = [("<unk>", 0.0), ("\n<s>\n", 0.0), ("\n</s>\n", 0.0)]
+    pieces += [(f"<0x{byte:02X}>", 0.0) for byte in range(256)]
+    pieces += [(" ", -9.0), ("a", -8.0), ("b", -7.0), (" a", -1.0), ("ab", -2.0), (" ab", -3.0)]
+    rng = np.random.default_rng(0)
+    kv_dim = dim * kv_heads // heads
+    sizes = [len(pieces) * dim, layers * dim, layers * dim**2, layers * kv_dim * dim]
+    sizes += [layers * kv_dim * dim, layers * dim**2, layers * dim]
+    sizes += [layers * dim * hidden] * 3 + [dim, length * dim // heads]
+    weights = rng.standard_normal(sum(sizes)).astype("<f4") * 0.2
+    data = struct.pack("7i", dim, hidden, layers, heads, kv_heads, len(pieces), length)
+    data += weights.tobytes() + struct.pack("i", 8)
+    for piece, score in pieces:
+        raw = piece.encode()
+        data += struct.pack("<fi", score, len(raw)) + raw
+    path.write_bytes(data)
+    return pieces
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_a_llama2c_checkpoint_converts(kv_heads: int, tmp_path: Path) -> None:
+    """The logits are those of llama2.c's own forward pass, written out here."""
+    write_llama2c(tmp_path / "tiny.bin", kv_heads)
+    assert run("convert", "llama2c", tmp_path / "tiny.bin", tmp_path / "hf").exit_code == 0
+    model = load_model(tmp_path / "hf")
+    tokens = [1, 5, 260, 262, 9]
+    with torch.no_grad():
+        found = model(torch.tensor([tokens])).logits[0, -1].numpy()
+    np.testing.assert_allclose(
+        found, llama2c_forward(tmp_path / "tiny.bin", tokens), rtol=1e-3, atol=1e-4
+    )
+
+
+def llama2c_forward(path: Path, tokens: list[int]) -> np.ndarray[Any, Any]:
+    """run.c in numpy: one token after the other, rotation of neighbouring coordinates."""
+    data = path.read_bytes()
+    dim, hidden, layers, heads, kv_heads, vocabulary, _length = struct.unpack_from("7i", data)
+    head, kv_dim, at = dim // heads, dim * kv_heads // heads, 28
+
+    def take(*shape: int) -> np.ndarray[Any, Any]:
+        nonlocal at
+        count = int(np.prod(shape))
+        part = np.frombuffer(data, "<f4", count, at).reshape(shape).astype(np.float64)
+        at += 4 * count
+        return part
+
+    table, norm1 = take(vocabulary, dim), take(layers, dim)
+    wq, wk, wv = take(layers, dim, dim), take(layers, kv_dim, dim), take(layers, kv_dim, dim)
+    wo, norm2 = take(layers, dim, dim), take(layers, dim)
+    w1, w2, w3 = take(layers, hidden, dim), take(layers, dim, hidden), take(layers, hidden, dim)
+    final = take(dim)
+
+    def rms(x: Any, w: Any) -> Any:
+        return w * x / np.sqrt(np.mean(x * x) + 1e-5)
+
+    def rotate(x: Any, position: int) -> Any:
+        x = x.copy()
+        for i in range(0, len(x), 2):
+            angle = position / 10000.0 ** ((i % head) / head)
+            c, s = np.cos(angle), np.sin(angle)
+            x[i], x[i + 1] = x[i] * c - x[i + 1] * s, x[i] * s + x[i + 1] * c
+        return x
+
+    keys: list[list[Any]] = [[] for _ in range(layers)]
+    values: list[list[Any]] = [[] for _ in range(layers)]
+    for position, token in enumerate(tokens):
+        x = table[token].copy()
+        for layer in range(layers):
+            y = rms(x, norm1[layer])
+            q = rotate(wq[layer] @ y, position)
+            keys[layer].append(rotate(wk[layer] @ y, position))
+            values[layer].append(wv[layer] @ y)
+            mixed = np.zeros(dim)
+            for h in range(heads):
+                g = h * kv_heads // heads
+                part = slice(g * head, (g + 1) * head)
+                own = slice(h * head, (h + 1) * head)
+                scores = np.array([q[own] @ k[part] / np.sqrt(head) for k in keys[layer]])
+                weights = np.exp(scores - scores.max())
+                weights /= weights.sum()
+                mixed[own] = sum(w * v[part] for w, v in zip(weights, values[layer], strict=True))
+            x = x + wo[layer] @ mixed
+            y = rms(x, norm2[layer])
+            gate = w1[layer] @ y
+            x = x + w2[layer] @ (gate / (1 + np.exp(-gate)) * (w3[layer] @ y))
+    return np.asarray(table @ rms(x, final))
+
+
+@pytest.mark.parametrize("text", ["ab a b", "aab  ab", "é ab"])
+def test_the_tokenizer_merges_as_llama2c_does(text: str, tmp_path: Path) -> None:
+    pieces = write_llama2c(tmp_path / "tiny.bin", 4)
+    assert build_tokenizer(pieces)(text)["input_ids"] == greedy_merges(pieces, text)
+
+
+def greedy_merges(pieces: list[tuple[str, float]], text: str) -> list[int]:
+    """run.c's encoder: single characters (or bytes), then the best-scored pair again and again."""
+    index = {piece: i for i, (piece, _) in enumerate(pieces)}
+    ids = [index[" "]]
+    for character in text:
+        if character in index:
+            ids.append(index[character])
+        else:
+            ids += [byte + 3 for byte in character.encode()]
+    while True:
+        best: tuple[float, int, int] | None = None
+        for i in range(len(ids) - 1):
+            joined = index.get(pieces[ids[i]][0] + pieces[ids[i + 1]][0])
+            if joined is not None and (best is None or pieces[joined][1] > best[0]):
+                best = (pieces[joined][1], i, joined)
+        if best is None:
+            return [1, *ids]
+        ids[best[1] : best[1] + 2] = [best[2]]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(b"short", "too short"), (b"\x01" * 4000, "not a llama2.c checkpoint"), (None, "truncated")],
+)
+def test_a_bad_llama2c_file_gets_a_sentence(
+    content: bytes | None, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.bin"
+    if content is None:
+        write_llama2c(path, 4)
+        content = path.read_bytes()[:3000]
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        convert_llama2c(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_importing_headwise_brings_neither_torch_nor_transformers() -> None:
+    import subprocess
+    import sys
+
+    code = "import headwise, sys; print({'torch', 'transformers'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

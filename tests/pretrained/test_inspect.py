@@ -1,0 +1,68 @@
+"""Inspection: numbers that can be known otherwise, in the table, the words and the page."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_models import small_material, small_model
+
+from headwise.pretrained import inspect_model
+from headwise.pretrained.figures import heat_maps
+from headwise.pretrained.page import write_page
+
+
+def test_a_head_whose_scores_have_rank_one_is_seen_to_need_one_dimension() -> None:
+    model = small_model("bert")
+    attention = model.encoder.layer[1].attention.self
+    with torch.no_grad():
+        attention.query.weight[9:16] = 0  # head 1 keeps the first of its eight rows
+        attention.query.bias[9:16] = 0
+    heads = inspect_model(model, small_material(model)).heads.set_index(["layer", "head"])
+    assert heads.loc[(1, 1), "size_at_1pct"] == 1
+    assert heads.loc[(1, 1), "rank_by_weights"] == pytest.approx(1.0, abs=1e-6)
+    assert heads.loc[(1, 0), "rank_by_weights"] > 2
+
+
+def test_a_head_that_attends_evenly_has_the_entropy_of_the_uniform_distribution() -> None:
+    model = small_model("vit")
+    attention = model.layers[0].attention
+    with torch.no_grad():
+        attention.q_proj.weight[:8] = 0
+        attention.q_proj.bias[:8] = 0
+    heads = inspect_model(model, small_material(model)).heads.set_index(["layer", "head"])
+    assert heads.loc[(0, 0), "entropy"] == pytest.approx(np.log(17), rel=1e-5)
+    assert heads.loc[(0, 1), "entropy"] < np.log(17)
+
+
+def test_two_equal_heads_are_found_to_be_redundant_and_a_dead_one_unimportant() -> None:
+    model = small_model("bert")
+    attention, output = model.encoder.layer[0].attention.self, model.encoder.layer[0].attention
+    with torch.no_grad():
+        for name in ("query", "key", "value"):
+            module = getattr(attention, name)
+            module.weight[8:16] = module.weight[:8]
+            module.bias[8:16] = module.bias[:8]
+        output.output.dense.weight[:, 8:16] = output.output.dense.weight[:, :8]
+        output.output.dense.weight[:, 16:24] = 0
+    inspection = inspect_model(model, small_material(model), exact=True)
+    heads = inspection.heads.set_index(["layer", "head"])
+    assert heads.loc[(0, 0), "most_similar_head"] == 1
+    assert heads.loc[(0, 0), "similarity"] == pytest.approx(1.0, abs=1e-4)
+    assert heads.loc[(0, 2), "importance"] == 0
+    assert heads.loc[(0, 2), "importance_measured"] == pytest.approx(0.0, abs=1e-6)
+    assert any("0.0–1" in words for words in inspection.findings)
+
+
+def test_the_page_holds_every_head_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
+    inspection = inspect_model(small_model("llama"), small_material(small_model("llama")))
+    write_page(inspection, tmp_path / "page.html", "A <small> model")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "A &lt;small&gt; model" in page
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)\s*=\s*[\"']?https?:", page)
+    assert page.count("<tr>") >= len(inspection.heads)
+    json.dumps(inspection.to_data(), allow_nan=False)
+    assert len(heat_maps(inspection)) == 7
+    assert set(inspection.errors["length"]) == {8, 16, 32}

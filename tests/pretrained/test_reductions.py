@@ -1,0 +1,221 @@
+"""Reductions against dense references and independent optima; allocation against a solver."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, milp
+from small_models import small_material, small_model
+
+from headwise.pretrained import Budget, Plan, apply_plan, compress, make_plan, measure
+from headwise.pretrained.certificate import certify
+from headwise.pretrained.knapsack import Item, choose
+from headwise.pretrained.moments import collect_moments, passes
+from headwise.pretrained.reductions import narrowing, order_pairs
+from headwise.pretrained.shapes import GroupShape, LayerShape
+
+
+def random_moment(size: int, rng: np.random.Generator) -> torch.Tensor:
+    factor = torch.from_numpy(rng.standard_normal((size, size)))
+    return factor @ factor.T
+
+
+@given(size=st.integers(2, 9), seed=st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_narrowing_is_the_best_map_of_its_rank(size: int, seed: int) -> None:
+    """Its damage equals the closed form, and no random map of the same rank does better."""
+    rng = np.random.default_rng(seed)
+    gradient, value = random_moment(size, rng), random_moment(size, rng)
+    found = narrowing(gradient[None], value[None])
+    rank = int(rng.integers(1, size))
+
+    def damage(t: torch.Tensor) -> float:
+        rest = torch.eye(size, dtype=torch.float64) - t
+        return float(torch.trace(gradient @ rest @ value @ rest.T)) / 2
+
+    best = damage(found.back[0, :, :rank] @ found.into[0, :rank])
+    assert best == pytest.approx(float(found.damage[0, rank]), rel=1e-6, abs=1e-8)
+    for _ in range(20):
+        left = found.back[0, :, :rank] + 0.1 * torch.from_numpy(rng.standard_normal((size, rank)))
+        right = found.into[0, :rank] + 0.1 * torch.from_numpy(rng.standard_normal((rank, size)))
+        assert damage(left @ right) >= best - 1e-9
+
+
+def test_pairs_are_dropped_at_the_least_damage_with_their_gains_refitted() -> None:
+    rng = np.random.default_rng(0)
+    pairs, queries = 4, 2
+    fisher = random_moment(2 * pairs * queries, rng)
+    order = order_pairs(fisher, queries)
+    # One pair dropped: try all four, with a general-purpose least squares for the other gains.
+    index = np.arange(2 * pairs * queries).reshape(2 * queries, pairs)
+    root = torch.linalg.cholesky(fisher).T.numpy()
+    damages = []
+    for pair in range(pairs):
+        dropped = np.zeros(2 * pairs * queries)
+        dropped[index[0::2, pair]] = -1
+        free = np.delete(index, pair, axis=1).ravel()
+        solution = np.linalg.lstsq(root[:, free], -root @ dropped, rcond=None)[0]
+        damages.append(0.5 * np.square(root @ dropped + root[:, free] @ solution).sum())
+    assert int(order.order[-1]) == int(np.argmin(damages))
+    assert float(order.damage[pairs - 1]) == pytest.approx(min(damages), rel=0.01)
+
+
+@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 0.95))
+@settings(max_examples=25, deadline=None)
+def test_the_knapsack_is_within_one_step_of_the_exact_optimum(seed: int, share: float) -> None:
+    rng = np.random.default_rng(seed)
+    items = []
+    for _ in range(6):
+        costs = np.sort(rng.integers(0, 40, 5)).astype(float)
+        losses = np.sort(rng.random(5))[::-1].copy()
+        items.append(Item(costs, losses))
+    low = sum(item.costs.min() for item in items)
+    high = sum(item.costs.max() for item in items)
+    budget = low + share * (high - low)
+    chosen = choose(items, budget)
+    cost = sum(item.costs[c] for item, c in zip(items, chosen, strict=True))
+    loss = sum(item.losses[c] for item, c in zip(items, chosen, strict=True))
+    assert cost <= budget
+    losses = np.concatenate([item.losses for item in items])
+    costs = np.concatenate([item.costs for item in items])
+    one_each = np.kron(np.eye(6), np.ones(5))
+    exact = milp(
+        losses,
+        constraints=[
+            LinearConstraint(one_each, 1, 1),
+            LinearConstraint(costs[None, :], -np.inf, budget),
+        ],
+        integrality=np.ones(30),
+    )
+    largest_step = max(float(np.ptp(item.losses)) for item in items)
+    assert exact.fun - 1e-9 <= loss <= exact.fun + largest_step
+
+
+def dense_reference(
+    x: torch.Tensor, model: torch.nn.Module, shape: LayerShape, measurement: object
+) -> torch.Tensor:
+    """Layer 0's attention, one query head at a time, in the plainest way, with zeroed pairs."""
+    site, layer = measurement.sites[0], measurement.reductions[0]  # type: ignore[attr-defined]
+    q, k, v, o = layer.weights
+    dim, length = site.head_dim, x.shape[0]
+    position = torch.arange(length, dtype=torch.float64)
+    theta = 10000.0 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    turn = torch.polar(torch.ones(length, dim // 2, dtype=torch.float64), position[:, None] * theta)
+    result = torch.zeros(length, site.hidden, dtype=torch.float64)
+    for head in range(site.heads):
+        group = head // site.group_size
+        kept = shape.groups[group]
+        out = o.weight[:, head * dim : (head + 1) * dim].double()
+        mean = layer.moments.context_mean[head]
+        if head not in kept.heads:
+            result += out @ mean
+            continue
+
+        def rows(affine: object, index: int) -> torch.Tensor:
+            part = slice(index * dim, (index + 1) * dim)
+            return x @ affine.weight[part].double().T + affine.bias[part].double()  # type: ignore[attr-defined]
+
+        def turned(heads: torch.Tensor) -> torch.Tensor:
+            return torch.complex(heads[:, : dim // 2], heads[:, dim // 2 :]) * turn
+
+        queries, keys, values = turned(rows(q, head)), turned(rows(k, group)), rows(v, group)
+        count = kept.qk_dim // 2
+        order = layer.pairs[group]
+        gain = torch.zeros(dim // 2, dtype=torch.complex128)
+        pairs, member = order.order[:count], head % site.group_size
+        real, imaginary = order.gains[count, 2 * member : 2 * member + 2, pairs]
+        gain[pairs] = torch.complex(real, imaginary)
+        scores = (queries * gain @ keys.conj().T).real * site.scaling
+        scores = scores.masked_fill(torch.ones(length, length).triu(1).bool(), -torch.inf)
+        context = scores.softmax(-1) @ values
+        if kept.v_dim < dim:
+            into = layer.values.into[group, : kept.v_dim]
+            covariance = layer.moments.context[head] - torch.outer(mean, mean)
+            back = covariance @ into.T @ torch.linalg.inv(into @ covariance @ into.T)
+            context = mean + (context - mean) @ (back @ into).T
+        result += context @ out.T
+    return result + (0 if o.bias is None else o.bias.double())
+
+
+def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
+    """Nine query heads on three key heads: full, cut in both ways, one with a head removed."""
+    model = small_model("llama-biased")
+    measurement = measure(model, small_material(model))
+    groups = (
+        GroupShape(heads=(0, 1, 2), qk_dim=8, v_dim=8),
+        GroupShape(heads=(3, 5), qk_dim=4, v_dim=3),
+        GroupShape(heads=(6, 7, 8), qk_dim=6, v_dim=8),
+    )
+    shape = LayerShape(groups=groups)
+    plan = Plan(model=measurement.identity, method="fisher", layers=(shape, shape))
+    smaller = apply_plan(model, measurement, plan)
+    x = torch.randn(1, 12, 36, generator=torch.Generator().manual_seed(0))
+    rotary = smaller.model.rotary_emb(x, torch.arange(12)[None])
+    with torch.no_grad():
+        found, _ = smaller.model.layers[0].self_attn(
+            x, position_embeddings=rotary, attention_mask=None
+        )
+    expected = dense_reference(x[0].double(), model, shape, measurement)
+    torch.testing.assert_close(found[0].double(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["llama", "bert", "gpt2"])
+@pytest.mark.parametrize("counts", ["parameters", "cache"])
+def test_certificates_hold_on_the_inputs_they_speak_of(name: str, counts: str) -> None:
+    model = small_model(name)
+    material = small_material(model)
+    measurement = measure(model, material)
+    plan = make_plan(measurement, Budget(0.7, counts))
+    heads = certify(
+        model, measurement.sites, measurement.reductions, plan.layers, material.calibration
+    )
+    assert any(head.measured > 1e-3 for head in heads)
+    assert all(head.measured <= head.bound + 1e-5 for head in heads)
+    assert all(head.mean_bound <= head.bound + 1e-6 for head in heads)
+
+
+def test_the_certificates_bound_is_tight() -> None:
+    """tanh(ε/2) is reached by two keys: one pushed up by ε, the other down, at the worst odds."""
+    for epsilon in (0.1, 1.0, 3.0):
+        grid = torch.linspace(-6, 6, 20001, dtype=torch.float64)
+        worst = ((grid + 2 * epsilon).sigmoid() - grid.sigmoid()).max()
+        assert float(worst) == pytest.approx(float(np.tanh(epsilon / 2)), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "bert-masked", "vit"])
+def test_allocation_beats_the_baselines_even_on_small_random_models(name: str) -> None:
+    model = small_model(name)
+    material = small_material(model)
+    measurement = measure(model, material)
+    damage = {
+        method: compress(
+            model, material, keep=0.7, method=method, measurement=measurement, time_it=False
+        ).evaluation.damage
+        for method in ("fisher", "uniform-svd", "prune-heads", "random")
+    }
+    for method in ("uniform-svd", "prune-heads", "random"):
+        assert damage["fisher"] < damage[method]
+
+
+def test_measuring_is_reproducible_and_the_same_one_layer_at_a_time() -> None:
+    model = small_model("llama")
+    material = small_material(model)
+    measurement = measure(model, material)
+    plan = make_plan(measurement, Budget(0.6))
+    assert plan == make_plan(measure(model, material), Budget(0.6))
+    runs = passes(measurement.sites, memory_limit=1)
+    assert [len(run) for run in runs] == [1, 1]
+    for run, layer in zip(runs, measurement.reductions, strict=True):
+        (alone,) = collect_moments(model, run, material.calibration, measurement.objective, 0)
+        torch.testing.assert_close(alone.context_gradient, layer.moments.context_gradient)
+        torch.testing.assert_close(alone.query, layer.moments.query)
+
+
+def test_hull_options_are_all_reachable() -> None:
+    item = Item(np.array([0.0, 1.0, 2.0, 3.0]), np.array([4.0, 2.0, 1.0, 0.5]))
+    picks = [choose([item], budget)[0] for budget in (0, 1, 2, 3)]
+    assert picks == [0, 1, 2, 3]
+    assert all(a <= b for a, b in itertools.pairwise(picks))
