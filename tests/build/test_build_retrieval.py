@@ -213,8 +213,15 @@ def test_gaussian_tokens_need_a_box_where_a_range_is_needed() -> None:
         (
             bent_task(lipschitz=1),
             {"error": 1e-12, "max_bytes": 2**30},
-            r"would have [\d,]+ parameters, [\d.,]+ [GT]iB",
+            r"would have [\d.e+,]+ parameters, [\d.e+,]+ [GT]iB",
         ),
+        (
+            Retrieval(features=Bowl.random(3, 3), outer=Product(), length=4, inputs="uniform"),
+            {"error": 1e-30},
+            r"would have [\d.e+,]+ parameters",
+        ),
+        (sum_of_maxima(8), {"error": 1e-300}, "the least that can be worked with"),
+        (sum_of_maxima(8), {"temperature": 1e-300}, "the least that can be worked with"),
     ],
 )
 def test_what_cannot_be_certified_is_refused(

@@ -59,8 +59,8 @@ class Built:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Weights, specification and certificate; each file appears whole or not at all."""
-        self.net.save_pretrained(folder)
         specification = {"task": to_data(self.task), **self.recipe.to_data()}
+        self.net.save_pretrained(folder)
         for name, data in (
             (SPECIFICATION, specification),
             (CERTIFICATE, self.certificate.to_data()),
