@@ -26,11 +26,12 @@ _SHARES = np.linspace(0.1, 0.9, 9)
 
 
 class Known(NamedTuple):
-    """A task's features and outer map, with the box that they are known on."""
+    """A task's features and outer map, with the box that they are known on, and that given."""
 
     features: KnownMap
     outer: KnownMap
     box: Box
+    given: tuple[float, float] | None
     assumptions: tuple[str, ...]
 
 
@@ -76,7 +77,7 @@ def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, headi
             "a box such as (-6, 6) for the tokens' coordinates; the certificate then holds there"
         )
     assumptions.append("The task's maps are what they compute in double precision.")
-    return Known(features, outer, domain, tuple(assumptions))
+    return Known(features, outer, domain, box, tuple(assumptions))
 
 
 def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTokenShape]) -> Plans:

@@ -59,7 +59,8 @@ class Built:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Weights, specification and certificate; each file appears whole or not at all."""
-        specification = {"task": to_data(self.task), **self.recipe.to_data()}
+        heads = self.net.shape.layers[0].heads
+        specification = {"task": to_data(self.task), "heads": heads, **self.recipe.to_data()}
         self.net.save_pretrained(folder)
         for name, data in (
             (SPECIFICATION, specification),

@@ -241,5 +241,4 @@ class MemoriseRecipe:
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
-        low, high = float(self.known.box.low[0]), float(self.known.box.high[0])
-        return {"construction": "memorise", "error": self.asked, "box": [low, high]}
+        return {"construction": "memorise", "error": self.asked, "box": self.known.given}

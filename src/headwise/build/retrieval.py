@@ -241,12 +241,11 @@ class RetrievalRecipe:
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
-        low, high = float(self.known.box.low[0]), float(self.known.box.high[0])
         return {
             "construction": "retrieval",
             "error": self.asked,
             "temperature": self.temperature,
-            "box": [low, high],
+            "box": self.known.given,
         }
 
     def _leaks(self, task: Retrieval, noise: np.ndarray) -> np.ndarray:
