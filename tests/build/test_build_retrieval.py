@@ -1,5 +1,6 @@
 """Networks from the proof: certified ≤ asked, attacked ≤ certified, and not by padding."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from headwise import build
 from headwise.build.trials import trials
 from headwise.errors import InputError
 from headwise.nets import ClassTokenNet
+from headwise.spec import from_data
 from headwise.tasks import (
     Affine,
     Bowl,
@@ -147,6 +149,10 @@ def test_the_saved_network_is_the_certified_one(tmp_path: Path) -> None:
     assert {value.dtype for value in again.parameters()} == {torch.float64}
     inputs = built.task.sample(100, seed=3)[0].double()
     assert torch.equal(again(inputs), built.net(inputs))
+    kept = json.loads((tmp_path / "specification.json").read_text())
+    assert kept.pop("construction") == "retrieval"
+    rebuilt = build.retrieval(from_data(kept.pop("task")), **kept)
+    assert torch.equal(rebuilt.net(inputs), built.net(inputs))
     assert {file.name for file in tmp_path.iterdir()} == {
         "certificate.json",
         "config.json",
@@ -213,8 +219,15 @@ def test_gaussian_tokens_need_a_box_where_a_range_is_needed() -> None:
         (
             bent_task(lipschitz=1),
             {"error": 1e-12, "max_bytes": 2**30},
-            r"would have [\d,]+ parameters, [\d.,]+ [GT]iB",
+            r"would have [\d.e+,]+ parameters, [\d.e+,]+ [GT]iB",
         ),
+        (
+            Retrieval(features=Bowl.random(3, 3), outer=Product(), length=4, inputs="uniform"),
+            {"error": 1e-30},
+            r"would have [\d.e+,]+ parameters",
+        ),
+        (sum_of_maxima(8), {"error": 1e-300}, "the least that can be worked with"),
+        (sum_of_maxima(8), {"temperature": 1e-300}, "the least that can be worked with"),
     ],
 )
 def test_what_cannot_be_certified_is_refused(

@@ -43,7 +43,7 @@ def test_the_head_returns_the_whole_sequence() -> None:
 def test_what_cannot_be_memorised_is_refused() -> None:
     with pytest.raises(InputError, match="give a box"):
         build.memorise(sum_of_maxima(8), 0.1)
-    with pytest.raises(InputError, match=r"would have [\d,]+ parameters, [\d.,]+ TiB"):
+    with pytest.raises(InputError, match=r"would have [\d.e+,]+ parameters, [\d.e+,]+ TiB"):
         build.memorise(max_plus_min(4096), 1e-6)
     with pytest.raises(InputError, match="error must be a number above 0"):
         build.memorise(max_plus_min(8), -0.1)

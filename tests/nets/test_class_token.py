@@ -125,6 +125,22 @@ def test_stacked_members_are_the_single_networks() -> None:
         torch.testing.assert_close(net(row), output, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("key", [True, False])
+def test_attention_weights_are_softmax_of_query_times_key(key: bool) -> None:
+    shape = replace(ClassTokenShape.standard(**SIZES), class_token_is_key=key)
+    net = random_net(shape)
+    p = dict(net.named_parameters())
+    inputs = torch.randn(4, 9, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    hidden = functional.relu(functional.linear(inputs, p["embed.0.weight"], p["embed.0.bias"]))
+    tokens = functional.linear(hidden, p["embed.1.weight"], p["embed.1.bias"])
+    tokens = torch.cat([tokens, p["class_token"].expand(4, 1, -1)], 1) if key else tokens
+    query = p["layers.0.query.weight"] @ p["class_token"] + p["layers.0.query.bias"]
+    keys = functional.linear(tokens, p["layers.0.key.weight"], p["layers.0.key.bias"])
+    scores = torch.einsum("hq,bthq->bth", query.view(2, 5), keys.view(4, -1, 2, 5)) / 5**0.5
+    wanted = torch.softmax(scores, 1)[:, :9]
+    torch.testing.assert_close(net.attention_weights(inputs), wanted, rtol=1e-10, atol=1e-12)
+
+
 def test_a_saved_network_comes_back_equal(tmp_path: Path) -> None:
     net = ClassTokenNet(ClassTokenShape.standard(**SIZES), seed=3)
     net.save_pretrained(tmp_path / "net")

@@ -163,17 +163,33 @@ def _near_ties(
         winners = rng.choice(np.flatnonzero(inside[:, feature]), count)
         lead = np.where(clear[:, feature], _CLEAR, scale) * wide[feature]
         wanted[rows, winners, feature] = sign * lead
-    jacobian = torch.func.vmap(torch.func.jacrev(task.features))(base)  # (count, features, dim)
-    moves = torch.from_numpy(wanted) @ torch.linalg.pinv(jacobian).mT
+    moves = torch.from_numpy(wanted) @ torch.linalg.pinv(_jacobian(task, base)).mT
     low, high = (torch.from_numpy(side) for side in box)
     return (base.unsqueeze(1) + moves).clamp(low, high)
+
+
+def _jacobian(
+    task: Retrieval, base: Float[Tensor, "count dim"]
+) -> Float[Tensor, "count features dim"]:
+    """Derivatives of the features at the base tokens; zero for a function without any."""
+    tokens = base.detach().requires_grad_(True)
+    features = task.features(tokens)
+    if not features.requires_grad:
+        return base.new_zeros(len(base), task.intrinsic_dim, task.token_dim)
+    rows = [
+        torch.autograd.grad(each.sum(), tokens, retain_graph=True, materialize_grads=True)[0]
+        for each in features.unbind(1)
+    ]
+    return torch.stack(rows, 1)
 
 
 def _outer_slopes(task: Retrieval, base: Float[Tensor, "count dim"]) -> np.ndarray:
     """The outer map's gradient at the features of the base tokens."""
     features = task.features(base).detach().requires_grad_(True)
-    (slopes,) = torch.autograd.grad(task.outer(features).sum(), features)
-    return slopes.numpy()
+    outer = task.outer(features)
+    if not outer.requires_grad:
+        return np.ones(features.shape)
+    return torch.autograd.grad(outer.sum(), features, materialize_grads=True)[0].numpy()
 
 
 def _ascend(

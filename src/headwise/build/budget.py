@@ -12,6 +12,7 @@ from headwise.build.maps import KnownMap, Plan, known_features, known_outer
 from headwise.errors import InputError, require
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import readable
 from headwise.theory.checks import positive
 from headwise.theory.head_count.common import feature_sizes
 
@@ -20,15 +21,17 @@ GAUSSIAN_REACH = 40.0
 FLOAT_SHARE = 0.005
 """Of the asked error, kept for rounding."""
 BYTES = 8
+TINY = 1e-30
 _SHARES = np.linspace(0.1, 0.9, 9)
 
 
 class Known(NamedTuple):
-    """A task's features and outer map, with the box that they are known on."""
+    """A task's features and outer map, with the box that they are known on, and that given."""
 
     features: KnownMap
     outer: KnownMap
     box: Box
+    given: tuple[float, float] | None
     assumptions: tuple[str, ...]
 
 
@@ -74,7 +77,7 @@ def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, headi
             "a box such as (-6, 6) for the tokens' coordinates; the certificate then holds there"
         )
     assumptions.append("The task's maps are what they compute in double precision.")
-    return Known(features, outer, domain, tuple(assumptions))
+    return Known(features, outer, domain, box, tuple(assumptions))
 
 
 def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTokenShape]) -> Plans:
@@ -95,7 +98,14 @@ def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTo
 
 def check_error(error: float | None) -> float | None:
     """A positive number, or None where it is left open."""
-    return None if error is None else positive("error", error)
+    return None if error is None else in_reach("error", error)
+
+
+def in_reach(name: str, value: float) -> float:
+    """A positive number that arithmetic in double precision can work with."""
+    number = positive(name, value)
+    require(number >= TINY, f"{name} is {number:g}; the least that can be worked with is {TINY:g}")
+    return number
 
 
 def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
@@ -104,8 +114,8 @@ def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     count = shape.params()["total"]
     require(
         BYTES * count <= limit,
-        f"the network would have {count:,} parameters, {_size(BYTES * count)} in double precision; "
-        f"the limit is {_size(limit)}. A larger error, fewer dimensions or max_bytes=… help",
+        f"the network would have {readable(count)} parameters, {_size(BYTES * count)} in double "
+        f"precision; the limit is {_size(limit)}. A larger error or max_bytes=… help",
     )
 
 
@@ -119,7 +129,7 @@ def _half_of_memory() -> int:
 def _size(count: int) -> str:
     for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
         if count >= unit:
-            return f"{count / unit:,.1f} {name}"
+            return f"{readable(count // unit)} {name}"
     return f"{count:,} bytes"
 
 

@@ -59,8 +59,9 @@ class Built:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Weights, specification and certificate; each file appears whole or not at all."""
+        heads = self.net.shape.layers[0].heads
+        specification = {"task": to_data(self.task), "heads": heads, **self.recipe.to_data()}
         self.net.save_pretrained(folder)
-        specification = {"task": to_data(self.task), **self.recipe.to_data()}
         for name, data in (
             (SPECIFICATION, specification),
             (CERTIFICATE, self.certificate.to_data()),

@@ -35,7 +35,7 @@ class Box(NamedTuple):
 def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: str) -> np.ndarray:
     """(count, outputs) in double precision; an outer map has one output."""
     with torch.no_grad():
-        values = function(torch.from_numpy(points)).numpy()
+        values = function(torch.from_numpy(points)).double().numpy()
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
     wanted = function.count if what == "features" else 1
     require(

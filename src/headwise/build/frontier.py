@@ -105,7 +105,13 @@ def _lower_rows(
 
 
 def _entry(
-    name: str, task: Retrieval, curve: str, error: float, params: float, heads: int, head_dim: int
+    name: str,
+    task: Retrieval,
+    curve: str,
+    error: float,
+    params: int | float,
+    heads: int,
+    head_dim: int,
 ) -> dict[str, Any]:
     return {
         "task": name,

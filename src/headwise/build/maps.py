@@ -131,7 +131,7 @@ def _bowls(bowls: Bowl, box: Box) -> KnownMap:
     def plan(error: float) -> Plan:
         side = sqrt(4 * error / (dim * float(kappas.max())))
         cells = [max(1, ceil(float(length) / side)) for length in box.high - box.low]
-        sides = (box.high - box.low) / np.array(cells)
+        sides = (box.high - box.low) / np.array(cells, np.float64)
 
         def make() -> Network:
             return _sum_of_ridges(
@@ -178,21 +178,22 @@ def _product(box: Box) -> KnownMap:
 
     def plan(error: float) -> Plan:
         sides = np.sqrt(8 * error / (len(signs) * np.maximum(bends, 1e-300)))
-        cells = np.maximum(1, np.ceil((high - low) / sides)).astype(int)
+        cells = [
+            max(1, ceil(float(width / side))) for width, side in zip(high - low, sides, strict=True)
+        ]
 
         def make() -> Network:
             return _sum_of_ridges(
-                [
-                    (signs[k], Grid((low[k],), (high[k],), (int(cells[k]),)))
-                    for k in range(len(signs))
-                ],
+                [(signs[k], Grid((low[k],), (high[k],), (cells[k],))) for k in range(len(signs))],
                 lambda k, points: factors[k] * points[:, None] ** count,
             )
 
         return Plan(
-            widths=(int(cells.sum()),),
-            error=np.array([float((bends * ((high - low) / cells) ** 2).sum() / 8)]),
-            why=f"Σ_k M_k s_k²/8 over {len(signs)} univariate powers, {int(cells.sum())} cells",
+            widths=(sum(cells),),
+            error=np.array(
+                [float((bends * ((high - low) / np.array(cells, np.float64)) ** 2).sum() / 8)]
+            ),
+            why=f"Σ_k M_k s_k²/8 over {len(signs)} univariate powers, {sum(cells)} cells",
             make=make,
         )
 

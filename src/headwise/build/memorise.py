@@ -51,7 +51,7 @@ def memorise(
     check_memory(design.shape, max_bytes)
     net, recipe = design.make()
     certificate = recipe.certify(task, net)
-    if certificate.error > error:
+    if not certificate.error <= error:
         raise InputError(
             f"an error of {error:g} cannot be certified: rounding alone may reach "
             f"{certificate.term('float arithmetic').value:.3g}"
@@ -102,7 +102,8 @@ class MemoriseDesign:
         return make_net(self.shape, arrays | readout), recipe
 
     def _steps(self) -> np.ndarray:
-        return (self.known.features.high - self.known.features.low) / np.array(self.levels)
+        ranges = self.known.features.high - self.known.features.low
+        return ranges / np.array(self.levels, np.float64)
 
     def _extrema(self) -> Network:
         """(length·features) values of Ψ → the features z_i."""
@@ -240,5 +241,4 @@ class MemoriseRecipe:
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
-        low, high = float(self.known.box.low[0]), float(self.known.box.high[0])
-        return {"construction": "memorise", "error": self.asked, "box": [low, high]}
+        return {"construction": "memorise", "error": self.asked, "box": self.known.given}

@@ -22,6 +22,7 @@ from headwise.build.budget import (
     Plans,
     check_error,
     check_memory,
+    in_reach,
     known,
     share_out,
 )
@@ -31,7 +32,7 @@ from headwise.errors import InputError, require
 from headwise.nets.module import ClassTokenNet
 from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
-from headwise.theory.checks import positive, whole
+from headwise.theory.checks import whole
 from headwise.theory.head_count import softmax_leakage, softmax_min_error
 
 HEAD_DIM = 2
@@ -57,7 +58,7 @@ def retrieval(
     check_memory(design.shape, max_bytes)
     net, recipe = design.make()
     certificate = recipe.certify(task, net)
-    if error is not None and certificate.error > error:
+    if error is not None and not certificate.error <= error:
         raise InputError(
             f"an error of {error:g} cannot be certified: "
             + ", ".join(f"{term.name} {term.value:.2e}" for term in certificate.terms)
@@ -149,7 +150,8 @@ def plan_retrieval(
         assert error is not None
         share = error * (1 - FLOAT_SHARE) * (1 if exact else _SOFTMAX_SHARE)
         temperature = share / unit_softmax if unit_softmax > 0 else 1.0
-    temperature = positive("temperature", temperature)
+    else:
+        temperature = in_reach("temperature", temperature)
     require(
         exact or error is not None,
         "features or an outer map that are not affine are approximated: give the error to reach",
@@ -239,12 +241,11 @@ class RetrievalRecipe:
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
-        low, high = float(self.known.box.low[0]), float(self.known.box.high[0])
         return {
             "construction": "retrieval",
             "error": self.asked,
             "temperature": self.temperature,
-            "box": [low, high],
+            "box": self.known.given,
         }
 
     def _leaks(self, task: Retrieval, noise: np.ndarray) -> np.ndarray:

@@ -81,7 +81,9 @@ def readout_lipschitz(net: ClassTokenNet) -> float:
     layers = len(net.shape.readout.widths)
     slope = 1.0 if net.shape.readout.activation == "relu" else _GELU_SLOPE
     norms = [
-        float(torch.linalg.matrix_norm(net.get_parameter(f"readout.{i}.weight").double(), 2))
+        float(
+            torch.linalg.matrix_norm(net.get_parameter(f"readout.{i}.weight").detach().double(), 2)
+        )
         for i in range(layers + 1)
     ]
     return slope**layers * float(np.prod(norms))

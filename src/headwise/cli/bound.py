@@ -73,7 +73,7 @@ def phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
     rows = pd.DataFrame(grid.records())
-    chart = draw_phase_map(rows, intrinsic_dim, head_dim)
+    chart = draw_phase_map(rows, intrinsic_dim, head_dim, set_fraction)
     write_files(out, figure_files("phase-map", chart, rows))
     print(json.dumps(grid.records()) if as_json else f"{out}/phase-map.png, .svg, .csv")
 

@@ -144,6 +144,7 @@ def witness(
     reach: Annotated[
         float, typer.Option(help="How far coordinates may be from sampled inputs.")
     ] = 0.3,
+    search_steps: Annotated[int, typer.Option(help="Steps of the search.")] = 150,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     out: Out = Path("witness"),
     as_json: AsJson = False,
@@ -156,14 +157,15 @@ def witness(
     from headwise.nets import ClassTokenNet
 
     task = _task(preset, length, None)
+    search: dict[str, Any] = {"reach": reach, "steps": search_steps, "seed": seed}
     if net is not None:
-        found = build.witness(ClassTokenNet.from_pretrained(net), task, reach=reach, seed=seed)
+        found = build.witness(ClassTokenNet.from_pretrained(net), task, **search)
         print(json.dumps(found.to_data()) if as_json else found)
         return
     require(seeds >= 1, f"seeds is {seeds}; the least is 1")
     counts = whole_numbers(heads)
     trained = {each: _trained(task, each, steps, seeds) for each in counts}
-    _witness_figure(task, trained, reach, seed, out, as_json)
+    _witness_figure(task, trained, search, out, as_json)
 
 
 @app.command()
@@ -300,8 +302,7 @@ def _trained(task: "Retrieval", heads: int, steps: int, seeds: int) -> "ClassTok
 def _witness_figure(
     task: "Retrieval",
     trained: dict[int, "ClassTokenNet"],
-    reach: float,
-    seed: int,
+    search: dict[str, Any],
     out: Path,
     as_json: bool,
 ) -> None:
@@ -316,7 +317,7 @@ def _witness_figure(
     built = {each: build.retrieval(task, 1e-3, heads=each).net for each in enough}
     with _progress("witness") as on_progress:
         groups = {"trained": trained} | ({"built": built} if built else {})
-        rows = pd.DataFrame(compare(groups, task, seed=seed, reach=reach, on_progress=on_progress))
+        rows = pd.DataFrame(compare(groups, task, on_progress=on_progress, **search))
     chart = draw_witness(rows, task.length, task.intrinsic_dim)
     write_files(out, figure_files("witness", chart, rows))
     if as_json:

@@ -12,7 +12,9 @@ def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> 
     return chart.properties(title=heading).configure(font="sans-serif", background="white")
 
 
-def draw_phase_map(rows: pd.DataFrame, intrinsic_dim: int, head_dim: int) -> alt.TopLevelMixin:
+def draw_phase_map(
+    rows: pd.DataFrame, intrinsic_dim: int, head_dim: int, set_fraction: float
+) -> alt.TopLevelMixin:
     """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
     shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
     shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
@@ -53,7 +55,8 @@ def draw_phase_map(rows: pd.DataFrame, intrinsic_dim: int, head_dim: int) -> alt
         alt.layer(silent, values, text).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
-            f"Theorem 2(2) of arXiv 2510.06662, D = {intrinsic_dim}, n = {head_dim} per head.",
+            f"Theorem 2(2) of arXiv 2510.06662, D = {intrinsic_dim}, n = {head_dim} per head, "
+            f"|S_i| ≥ {set_fraction:g}·T.",
             "“–”: the bound is vacuous; “enough”: h ≥ D, a small network exists.",
         ],
     )
@@ -76,7 +79,7 @@ def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
         )
     )
     rings = base.transform_filter("datum.wanted").mark_point(
-        size=90, color=_ORANGE, strokeWidth=2, shape="circle", filled=False
+        size=90, color=_ORANGE, strokeWidth=2.5, opacity=1, filled=False
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
@@ -92,7 +95,9 @@ def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
     colours = alt.Scale(domain=curves, range=[_BLUE, _ORANGE, _GREY][: len(curves)])
     dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
     shown = rows[rows["params"] <= 1e16]
-    decades = [10.0**power for power in range(-12, 17)]
+    decades = [10.0**power for power in range(-12, 17, 2)]
+    tens = [10.0**power for power in range(-12, 1)]
+    domain = [shown["params"].min() / 3, shown["params"].max() * 3]
 
     legend = alt.Legend(symbolType="stroke", symbolSize=300, labelLimit=300)
 
@@ -108,12 +113,12 @@ def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
                     "error:Q",
                     title="sup-norm error ε",
                     scale=alt.Scale(type="log", reverse=True),
-                    axis=alt.Axis(format=".0e", values=decades),
+                    axis=alt.Axis(format=".0e", values=tens),
                 ),
                 y=alt.Y(
                     "params:Q",
                     title="parameters M",
-                    scale=alt.Scale(type="log"),
+                    scale=alt.Scale(type="log", domain=domain, nice=False),
                     axis=alt.Axis(format=".0e", values=decades),
                 ),
                 color=alt.Color("curve:N", title=None, scale=colours, legend=legend),
@@ -128,14 +133,15 @@ def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
             alt.hconcat(*[panel(task, length) for length in sorted(here["length"].unique())])
             for task, here in rows.groupby("task", sort=False)
         ]
-    ).resolve_scale(y="shared", x="shared")
+    )
     return _finish(
         grid,
         "What an error costs: enough heads, one wide head, too few heads",
         [
-            "M counts encoder and readout. Built networks are certified; the dashed line is the "
-            "slope k of theorem 2(2) for h = D − 1, n = 2,",
-            "drawn through the first built network because its constant is unknown.",
+            "M counts encoder and readout; the table says which networks were built and certified, "
+            "the others are planned.",
+            "Dashed: the slope k of theorem 2(2) for h = D − 1, n = 2, through the first built "
+            "network, since its constant is unknown.",
         ],
     )
 
