@@ -78,6 +78,10 @@ def score(outputs: Tensor, targets: Tensor, task: TokenTask) -> Tensor:
     """Squared error of every scored answer in units of E‖f‖²: (…, batch, answers)."""
     tokens = outputs.shape[-2]
     answers = outputs[..., task.answers, :] if tokens == task.length else outputs
+    require(
+        answers.shape[-2:] == targets.shape[-2:],
+        f"outputs of shape {tuple(outputs.shape)} do not answer {tuple(targets.shape)}",
+    )
     gap = answers[..., task.scored, :].double() - targets[..., task.scored, :].double()
     return gap.square().sum(-1) / task.scale
 

@@ -1,10 +1,11 @@
 """Members of one shape and their AdamW state, as one program.
 
-Bitwise independence of neighbours. Unlike the lanes of `stacked.py`, whose arithmetic is too fine
-to leave to chance, a token network's operations treat each member by itself: a matrix product a
-member, softmax and norm a row, and elementwise sums, products and square roots, which round alike
-in a vector and in its tail. A member's weights start on a vector boundary. So members are stacked
-without empty lanes, and one member costs what one member costs.
+Bitwise independence of neighbours, without the empty lanes of `stacked.py`: one member costs what
+one member costs. A token network's operations treat each member by itself: a matrix product a
+member, softmax and norm a row, elementwise sums and products. What could still tell members apart
+is where their matrices lie in memory, for a matrix product may take another path on another
+alignment. So members are stacked where all their matrices start on a vector boundary, that is,
+where sizes are multiples of 16 floats (64 bytes), and are computed one after the other elsewhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,8 @@ from torch import Tensor
 
 from headwise.train.streaming import Streaming
 
-_ALIGN = 64  # floats
+_ALIGN = 64  # floats; every member's weights start on a vector boundary
+_VECTOR = 16  # floats; so do matrices whose size is a multiple of this
 
 
 class TokenNetShape(Protocol):
@@ -51,17 +53,27 @@ class Ensemble:
         self._total = sum(prod(size) for size in sizes.values())
         self._flat = torch.zeros(len(params), -(-self._total // _ALIGN) * _ALIGN, device=device)
         self._flat.grad = torch.zeros_like(self._flat)
-        self.leaves: dict[str, Tensor] = {}
-        start = 0
-        for name, size in sizes.items():
-            stop = start + prod(size)
-            self._flat[:, start:stop] = torch.stack([member[name].flatten() for member in params])
-            leaf = self._flat[:, start:stop].view(len(params), *size)
-            self.leaves[name] = leaf.detach().requires_grad_()
-            start = stop
+        stride = len(params) if stackable(shape, training) else 1
+        starts = range(0, len(params), stride)
+        self._stacks = [
+            (slice(first, first + stride), self._leaves(params[first : first + stride], first))
+            for first in starts
+        ]
         self._adam = torch.optim.AdamW(
             [self._flat], betas=training.betas, weight_decay=training.weight_decay, fused=True
         )
+
+    def _leaves(self, params: Sequence[Mapping[str, Tensor]], first: int) -> dict[str, Tensor]:
+        """Parameters of members from `first` on, as views into the flat vector."""
+        rows, start = self._flat[first : first + len(params)], 0
+        leaves = {}
+        for name, size in self.shape.parameter_shapes().items():
+            stop = start + prod(size)
+            rows[:, start:stop] = torch.stack([member[name].flatten() for member in params])
+            view = rows[:, start:stop].view(len(params), *size)
+            leaves[name] = view.detach().requires_grad_()
+            start = stop
+        return leaves
 
     def step(
         self,
@@ -71,29 +83,40 @@ class Ensemble:
         rate: float,
     ) -> Float[Tensor, " members"]:
         """One step of AdamW on fresh sequences; returns each member's loss."""
-        outputs = self.shape.forward(self.leaves, inputs)
-        if outputs.shape[2] != targets.shape[2]:
-            outputs = outputs[:, :, answers]
-        # Squared error summed over coordinates; mean over answers.
-        loss = (outputs - targets).square().sum(-1).mean((1, 2))
-        gradients = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
         assert self._flat.grad is not None
-        parts = [gradient.flatten(1) for gradient in gradients]
-        torch.cat(parts, 1, out=self._flat.grad[:, : self._total])
+        losses = []
+        for members, leaves in self._stacks:
+            outputs = self.shape.forward(leaves, inputs[members])
+            if outputs.shape[2] != targets.shape[2]:
+                outputs = outputs[:, :, answers]
+            # Squared error summed over coordinates; mean over answers.
+            loss = (outputs - targets[members]).square().sum(-1).mean((1, 2))
+            gradients = torch.autograd.grad(loss.sum(), list(leaves.values()))
+            parts = [gradient.flatten(1) for gradient in gradients]
+            torch.cat(parts, 1, out=self._flat.grad[members, : self._total])
+            losses.append(loss.detach())
         self._adam.param_groups[0]["lr"] = rate
         self._adam.step()
-        return loss.detach()
+        return torch.cat(losses)
 
     def predict(
-        self, inputs: Float[Tensor, "#members batch length token_dim"]
+        self, inputs: Float[Tensor, "1 batch length token_dim"]
     ) -> Float[Tensor, "members batch tokens outputs"]:
-        """Outputs of the current weights, without gradients."""
+        """Outputs of the current weights on inputs that all share, without gradients."""
         with torch.no_grad():
-            return self.shape.forward(self.leaves, inputs)
+            return torch.cat([self.shape.forward(leaves, inputs) for _, leaves in self._stacks])
 
     def params(self) -> list[dict[str, Tensor]]:
         """Copies of the current weights, one dictionary a member."""
         return [
-            {name: leaf[member].detach().cpu().clone() for name, leaf in self.leaves.items()}
-            for member in range(len(self._flat))
+            {name: leaf[member].detach().cpu().clone() for name, leaf in leaves.items()}
+            for members, leaves in self._stacks
+            for member in range(members.stop - members.start)
         ]
+
+
+def stackable(shape: TokenNetShape, training: Streaming) -> bool:
+    """Do all members' matrices start on a vector boundary, in training and in validation?"""
+    matrices = [size for size in shape.parameter_shapes().values() if len(size) == 2]
+    counts = [*map(prod, matrices), training.batch, training.validation]
+    return all(count % _VECTOR == 0 for count in counts)
