@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from headwise.build.declared import Box
-from headwise.build.maps import KnownMap, Plan, known_features, known_outer
+from headwise.build.known import KnownMap, Plan
+from headwise.build.maps import known_features, known_outer
 from headwise.errors import InputError, require
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval

@@ -1,24 +1,18 @@
 """What is known of a task's maps on a box, and ReLU networks for them within a given error."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from math import ceil, factorial, inf, sqrt
 
 import numpy as np
 from jaxtyping import Float
 
-from headwise.build.declared import Box, check, values_of
-from headwise.build.interpolate import (
-    MOST_AXES,
-    Grid,
-    interpolant,
-    interpolation_error,
-    radius_for,
-    ridge,
-)
+from headwise.build.coded import known_code
+from headwise.build.declared import Box
+from headwise.build.interpolate import Grid, ridge
+from headwise.build.known import KnownMap, Plan
 from headwise.build.relu import Network, affine, layer
-from headwise.errors import InputError, require
+from headwise.errors import require
 from headwise.tasks.maps import (
     Affine,
     Bowl,
@@ -29,38 +23,6 @@ from headwise.tasks.maps import (
     WeightedSum,
 )
 
-_COARSE_NODES = 4096
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A network not yet made: its hidden widths, its error in each output, and how to make it."""
-
-    widths: tuple[int, ...]
-    error: Float[np.ndarray, " out"]
-    why: str
-    make: Callable[[], Network]
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownMap:
-    """A map on a box: the range of its values and how far it moves.
-
-    `plan(error)` is a network whose every output is within `error` and, in exact arithmetic, in
-    the range. `spread(e)` bounds the change of a scalar map when input i moves by e_i at most, and
-    `one_sided(e, d)` when it moves only in the direction d_i = ±1; `terms` bounds the sum of the
-    sizes of the terms of which an output is computed.
-    """
-
-    box: Box
-    low: Float[np.ndarray, " out"]
-    high: Float[np.ndarray, " out"]
-    terms: Float[np.ndarray, " out"]
-    exact: bool
-    plan: Callable[[float], Plan]
-    spread: Callable[[np.ndarray], float]
-    one_sided: Callable[[np.ndarray, np.ndarray], float]
-
 
 def known_features(features: Features, box: Box) -> KnownMap:
     """The features of a token in the box."""
@@ -70,7 +32,7 @@ def known_features(features: Features, box: Box) -> KnownMap:
         return _affine(weights, offsets, box)
     if isinstance(features, Bowl):
         return _bowls(features, box)
-    return _declared(features, box, "features")
+    return known_code(features, box, "features")
 
 
 def known_outer(outer: OuterMap, box: Box) -> KnownMap:
@@ -82,7 +44,7 @@ def known_outer(outer: OuterMap, box: Box) -> KnownMap:
             "the outer map is given as code without a Lipschitz constant: declare lipschitz=…, "
             "which says how far an error of a feature can move the result",
         )
-        return _declared(outer, box, "outer map")
+        return known_code(outer, box, "outer map")
     if isinstance(outer, Product) and count > 1:
         return _product(box)
     weights = np.array(outer.weights) if isinstance(outer, WeightedSum) else np.ones(count)
@@ -207,81 +169,6 @@ def _product(box: Box) -> KnownMap:
         spread=lambda errors: float(slopes @ errors),
         one_sided=lambda errors, directions: float(slopes @ errors),
     )
-
-
-def _declared(function: Function, box: Box, what: str) -> KnownMap:
-    """A function known by its declared constants: interpolated on the Freudenthal triangulation."""
-    dim = len(box.low)
-    require(
-        dim <= MOST_AXES,
-        f"the {what} are a function of {dim} numbers given as code; a certified network can be "
-        f"built in up to {MOST_AXES} (affine, bowl and product maps in any number)",
-    )
-    check(function, box, what)
-    lipschitz, curvature = (
-        None if constant is None else float(constant)
-        for constant in (function.lipschitz, function.curvature)
-    )
-    low, high = _range(function, box, what, lipschitz, curvature)
-
-    def plan(error: float) -> Plan:
-        grid = Grid.of_radius(
-            box.low.tolist(), box.high.tolist(), radius_for(error, lipschitz, curvature)
-        )
-        reached = interpolation_error(grid, lipschitz, curvature)
-        bound = "L·R" if lipschitz is not None and reached == lipschitz * grid.radius else "M·R²/2"
-        return Plan(
-            widths=grid.hidden_widths(),
-            error=np.full(len(low), reached),
-            why=f"{bound} with {'×'.join(map(str, grid.cells))} cells of circumradius "
-            f"R = {grid.radius:.3g}",
-            make=lambda: interpolant(grid, _clipped(function, grid, low, high, what)),
-        )
-
-    def spread(errors: np.ndarray) -> float:
-        return (lipschitz or 0.0) * float(np.linalg.norm(errors))
-
-    return KnownMap(
-        box=box,
-        low=low,
-        high=high,
-        terms=np.maximum(np.abs(low), np.abs(high)),
-        exact=False,
-        plan=plan,
-        spread=spread,
-        one_sided=lambda errors, directions: spread(errors),
-    )
-
-
-def _range(
-    function: Function, box: Box, what: str, lipschitz: float | None, curvature: float | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The declared range, or one that the declared constants imply from a coarse grid."""
-    count = function.count if what == "features" else 1
-    cells = max(1, int(_COARSE_NODES ** (1 / len(box.low))) - 1)
-    grid = Grid(tuple(box.low.tolist()), tuple(box.high.tolist()), (cells,) * len(box.low))
-    values = values_of(function, grid.nodes(), what)
-    beyond = interpolation_error(grid, lipschitz, curvature)
-    low, high = values.min(0) - beyond, values.max(0) + beyond
-    if function.low is not None:
-        low = np.full(count, float(function.low))
-    if function.high is not None:
-        high = np.full(count, float(function.high))
-    return low, high
-
-
-def _clipped(
-    function: Function, grid: Grid, low: np.ndarray, high: np.ndarray, what: str
-) -> np.ndarray:
-    """Values at the nodes, which must lie in the range but for rounding."""
-    values = values_of(function, grid.nodes(), what)
-    slack = 1e-6 * (1 + high - low)
-    if bool((values < low - slack).any() or (values > high + slack).any()):
-        raise InputError(
-            f"the declared range of the {what} is [{function.low}, {function.high}], but on the "
-            f"grid they reach from {values.min():.6g} to {values.max():.6g}"
-        )
-    return np.clip(values, low, high)
 
 
 def _sum_of_ridges(

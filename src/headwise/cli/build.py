@@ -1,8 +1,6 @@
 """`headwise build`: networks from a proof, their certificates, and witnesses against others."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +8,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headwise.cli.parse import whole_numbers
+from headwise.cli import build_witness
+from headwise.cli.parse import chosen_task, whole_numbers
+from headwise.cli.progress import fraction_progress
 from headwise.errors import InputError, require
 
 if TYPE_CHECKING:
     from headwise.build import Attack, Built
-    from headwise.nets import ClassTokenNet
-    from headwise.tasks import Retrieval
 
 app = typer.Typer(no_args_is_help=True, help="Networks built from a proof, with a certificate.")
 
@@ -54,7 +52,7 @@ def retrieval(
     """
     from headwise import build
 
-    chosen = _task(preset, length, task)
+    chosen = chosen_task(preset, length, task)
     built = build.retrieval(
         chosen, error, temperature=temperature, heads=heads, box=_box(low, high)
     )
@@ -79,7 +77,7 @@ def memorise(
     """
     from headwise import build
 
-    built = build.memorise(_task(preset, length, task), error, box=_box(low, high))
+    built = build.memorise(chosen_task(preset, length, task), error, box=_box(low, high))
     _deliver(built, out, seconds, as_json)
 
 
@@ -101,7 +99,7 @@ def frontier(
     from headwise.report.files import figure_files, write_files
 
     rows = []
-    with _progress("frontier") as on_progress:
+    with fraction_progress("frontier") as on_progress:
         settings = [
             (name, make, each) for name, make in TASKS.items() for each in whole_numbers(lengths)
         ]
@@ -129,43 +127,7 @@ def frontier(
     print(f"figure and table: {out}/frontier.png, .svg, .csv")
 
 
-@app.command()
-def witness(
-    preset: Preset = "paper",
-    length: Length = 16,
-    net: Annotated[
-        Path | None, typer.Option(help="A saved class-token network, instead of training some.")
-    ] = None,
-    heads: Annotated[
-        str, typer.Option(help="Numbers of heads to train, with commas.")
-    ] = "1,2,3,4,5",
-    steps: Annotated[int, typer.Option(help="Training steps.")] = 8_000,
-    seeds: Annotated[int, typer.Option(help="Networks to train for each; the best counts.")] = 2,
-    reach: Annotated[
-        float, typer.Option(help="How far coordinates may be from sampled inputs.")
-    ] = 0.3,
-    search_steps: Annotated[int, typer.Option(help="Steps of the search.")] = 150,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    out: Out = Path("witness"),
-    as_json: AsJson = False,
-) -> None:
-    """Two inputs that an attention block confuses: an error that no readout can repair.
-
-    Example: `headwise build witness --length 16 --heads 1,2,3,4,5 --out witness`
-    """
-    from headwise import build
-    from headwise.nets import ClassTokenNet
-
-    task = _task(preset, length, None)
-    search: dict[str, Any] = {"reach": reach, "steps": search_steps, "seed": seed}
-    if net is not None:
-        found = build.witness(ClassTokenNet.from_pretrained(net), task, **search)
-        print(json.dumps(found.to_data()) if as_json else found)
-        return
-    require(seeds >= 1, f"seeds is {seeds}; the least is 1")
-    counts = whole_numbers(heads)
-    trained = {each: _trained(task, each, steps, seeds) for each in counts}
-    _witness_figure(task, trained, search, out, as_json)
+app.command("witness")(build_witness.witness)
 
 
 @app.command()
@@ -183,7 +145,7 @@ def trials(
 
     require(count >= 1, f"count is {count}; the least is 1")
     rows: list[dict[str, Any]] = []
-    with _progress("trials") as on_progress:
+    with fraction_progress("trials") as on_progress:
         for index, trial in enumerate(draw(count, seed)):
             built, attack = trial.run(rounds=None, seconds=seconds)
             certified = built.certificate.error
@@ -219,27 +181,6 @@ def trials(
         raise typer.Exit(1)
 
 
-def _task(preset: str, length: int | None, file: Path | None) -> "Retrieval":
-    from headwise.spec import from_data
-    from headwise.tasks import PRESETS, Retrieval
-
-    if file is None:
-        require(preset in PRESETS, f"no preset {preset!r}; there are {', '.join(PRESETS)}")
-        require(length is not None, "give the --length of the sequences")
-        assert length is not None
-        return PRESETS[preset](length)
-    require(length is None, "a task's specification holds its length: leave --length out")
-    try:
-        task = from_data(json.loads(file.read_text()))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read a task from {file}: {error}") from error
-    if isinstance(task, dict) and "task" in task:  # the specification of a built network
-        task = task["task"]
-    if not isinstance(task, Retrieval):
-        raise InputError(f"{file} holds no retrieval task")
-    return task
-
-
 def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
     require((low is None) == (high is None), "give --low and --high together")
     return None if low is None or high is None else (low, high)
@@ -251,7 +192,7 @@ def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
     from headwise.report.constructions import draw_attention
     from headwise.report.files import figure_files, write_files
 
-    with _progress("attack") as on_progress:
+    with fraction_progress("attack") as on_progress:
         attack = built.certificate.attack(seconds=seconds, on_progress=on_progress)
     try:
         built.save_pretrained(out)
@@ -283,67 +224,3 @@ def _say(built: "Built", attack: "Attack", out: Path, as_json: bool) -> None:
         f"({counts['mlp']:,} in encoder and readout), double precision"
     )
     print(f"written to {out}: weights, specification, certificate, attention pattern")
-
-
-def _trained(task: "Retrieval", heads: int, steps: int, seeds: int) -> "ClassTokenNet":
-    """The best of some networks of the paper's shape."""
-    from headwise.nets import ClassTokenNet, ClassTokenShape
-    from headwise.train.loop import train
-    from headwise.train.training import Training
-
-    shape = ClassTokenShape.standard(token_dim=task.token_dim, heads=heads)
-    training = Training(steps=steps, rate=1e-2)
-    with _progress(f"training {heads} heads") as on_progress:
-        outcomes = train(task, shape, training, range(seeds), on_progress=on_progress)
-    best = min(outcomes, key=lambda each: float("inf") if each.nmse is None else each.nmse)
-    return ClassTokenNet(shape, best.params)
-
-
-def _witness_figure(
-    task: "Retrieval",
-    trained: dict[int, "ClassTokenNet"],
-    search: dict[str, Any],
-    out: Path,
-    as_json: bool,
-) -> None:
-    import pandas as pd
-
-    from headwise import build
-    from headwise.build.witness import compare
-    from headwise.report.constructions import draw_witness
-    from headwise.report.files import figure_files, write_files
-
-    enough = [each for each in trained if each >= task.intrinsic_dim]
-    built = {each: build.retrieval(task, 1e-3, heads=each).net for each in enough}
-    with _progress("witness") as on_progress:
-        groups = {"trained": trained} | ({"built": built} if built else {})
-        rows = pd.DataFrame(compare(groups, task, on_progress=on_progress, **search))
-    chart = draw_witness(rows, task.length, task.intrinsic_dim)
-    write_files(out, figure_files("witness", chart, rows))
-    if as_json:
-        print(rows.to_json(orient="records"))
-        return
-    listing = Table("heads", "network", "forced / σ", "rms / σ", "Δ", "δ", "readout's L ≤")
-    for (group, heads), here in rows.groupby(["group", "heads"], sort=False):
-        forced, rms = here["relative"].iloc[0], here["relative"].iloc[1]
-        first: dict[str, Any] = here.iloc[0].to_dict()
-        listing.add_row(
-            str(heads),
-            str(group),
-            f"{forced:.2g}",
-            f"{rms:.2g}",
-            f"{first['target_gap']:.3g}",
-            f"{first['representation_gap']:.1e}",
-            f"{first['readout_lipschitz']:.3g}",
-        )
-    Console().print(listing)
-    print(f"figure and table: {out}/witness.png, .svg, .csv")
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[float], None]]:
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)

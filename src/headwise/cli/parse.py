@@ -1,6 +1,13 @@
 """Options that typer does not read by itself."""
 
-from headwise.errors import InputError
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwise.errors import InputError, require
+
+if TYPE_CHECKING:
+    from headwise.tasks import Retrieval
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -9,3 +16,25 @@ def whole_numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"{text!r} is not a list of whole numbers such as 16,32,64") from None
+
+
+def chosen_task(preset: str, length: int | None, file: Path | None) -> "Retrieval":
+    """The preset at this length, or the task that a file of JSON specifies."""
+    from headwise.spec import from_data
+    from headwise.tasks import PRESETS, Retrieval
+
+    if file is None:
+        require(preset in PRESETS, f"no preset {preset!r}; there are {', '.join(PRESETS)}")
+        require(length is not None, "give the --length of the sequences")
+        assert length is not None
+        return PRESETS[preset](length)
+    require(length is None, "a task's specification holds its length: leave --length out")
+    try:
+        task = from_data(json.loads(file.read_text()))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read a task from {file}: {error}") from error
+    if isinstance(task, dict) and "task" in task:  # the specification of a built network
+        task = task["task"]
+    if not isinstance(task, Retrieval):
+        raise InputError(f"{file} holds no retrieval task")
+    return task

@@ -48,3 +48,11 @@ def study_progress(console: Console) -> Iterator[Callable[["State"], None]]:
                 console.print(f"{runs} runs, left {left(state)}")
 
         yield on_state
+
+
+@contextmanager
+def fraction_progress(what: str) -> Iterator[Callable[[float], None]]:
+    """Yields the function to call with the finished fraction of some work."""
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda fraction: bar.update(task, completed=fraction)

@@ -4,6 +4,7 @@ import altair as alt
 import pandas as pd
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+_ROUNDING = 1e-9  # a forced error below this is none
 SHADES = ("#BBBBBB", "#F2F2F2")
 
 
@@ -83,7 +84,7 @@ def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
-        width=min(900, max(160, 14 * positions)), height=22 * heads
+        width=min(900, max(160, 14 * positions)), height=max(72, 22 * heads)
     )
     chart = panel.facet(row=alt.Row("sequence:N", title=None))
     return _finish(chart, title, "Blue: attention; orange ring: the token that the target picks.")
@@ -142,8 +143,14 @@ def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
             "the others are planned.",
             "Dashed: the slope k of theorem 2(2) for h = D − 1, n = 2, through the first built "
             "network, since its constant is unknown.",
+            *_outside_assumptions(rows),
         ],
     )
+
+
+def _outside_assumptions(rows: pd.DataFrame) -> list[str]:
+    names = rows.loc[~rows["assumptions_met"], "task"].drop_duplicates().tolist()
+    return [f"Outside that theorem's assumptions: {', '.join(names)}."] if names else []
 
 
 def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.TopLevelMixin:
@@ -151,7 +158,7 @@ def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.Top
     groups = rows["group"].drop_duplicates().tolist()
     kinds = rows["kind"].drop_duplicates().tolist()
     y_axis = alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)])
-    base = alt.Chart(rows[rows["relative"] > 0]).encode(
+    base = alt.Chart(rows[rows["relative"] > _ROUNDING]).encode(
         x=alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0)),
         y=alt.Y(
             "relative:Q",
