@@ -9,13 +9,13 @@ Both are formed once a step; the gradients of all original parameters follow fro
 bias shifts all scores alike: its gradient is zero.
 """
 
-from headwise.train.fused.host import inner
+from headwise.train.fused.host import pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Memory, dots, flip, part, product
 from headwise.train.fused.tiles import ADD, PLAIN
 
 
-@inner
+@pasted
 def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
     """The entries beside the parameters: the 1s and 0s that meet biases, and c − b₂."""
     embed1, class_token, dim = weights.embed1, weights.class_token.at, sizes.embed_dim
@@ -27,7 +27,7 @@ def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
         memory[bias + 1] = memory[class_token + e] - memory[bias]
 
 
-@inner
+@pasted
 def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale: float) -> None:
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
     vector, none = scratch.vector, scratch.vector
@@ -44,7 +44,7 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
     product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN, none)
 
 
-@inner
+@pasted
 def unfold(
     memory: Memory, sizes: Sizes, weights: Weights, grads: Weights, scratch: Scratch, scale: float
 ) -> None:
@@ -72,7 +72,7 @@ def unfold(
     _share_out(memory, sizes, grads)
 
 
-@inner
+@pasted
 def _share_out(memory: Memory, sizes: Sizes, grads: Weights) -> None:
     """Entries beside the parameters pass their gradients on and have none themselves."""
     embed1, class_token, dim = grads.embed1, grads.class_token.at, sizes.embed_dim

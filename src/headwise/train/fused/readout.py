@@ -8,7 +8,7 @@ gradient.
 
 import numpy as np
 
-from headwise.train.fused.host import LANES, inner
+from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Block, Memory, dots, flip, part, product
 from headwise.train.fused.simd import add, div, fma, gelu, load, mul, splat, sqrt, store, sub, total
@@ -25,7 +25,7 @@ def head_of(sizes: Sizes, area: Block, head: int) -> Block:
     return Block(area.at + head * stride, area.row, 1)
 
 
-@inner
+@pasted
 def read(
     memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
 ) -> None:
@@ -63,7 +63,7 @@ def read(
     )  # fmt: skip
 
 
-@inner
+@pasted
 def normalise(
     memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
 ) -> None:
@@ -89,7 +89,7 @@ def normalise(
             store(memory, at, fma(standard, splat(memory[gain]), bias))
 
 
-@inner
+@pasted
 def normalise_back(
     memory: Memory,
     sizes: Sizes,
@@ -123,7 +123,7 @@ def normalise_back(
             store(memory, at, mul(rest, inverse))
 
 
-@inner
+@pasted
 def read_back(
     memory: Memory,
     sizes: Sizes,
@@ -160,7 +160,7 @@ def read_back(
         product(memory, count, wide, v_dim, flip(own), value, pooled_grad, PLAIN, none)
 
 
-@inner
+@pasted
 def read_gradients(
     memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch, batch: int
 ) -> None:
