@@ -5,11 +5,12 @@ With [W₂ | b₂ | c − b₂] in `embed1` (see layout.py) and u_i = W_K,iᵀ(W
     scores = uᵀ·embed1      r_t's score, an unused constant, the class token's score
     values = W_V·embed1     the value map of P_i | 1 | weight of the class token, bias included
 
-Both are formed once a step; the gradients of all original parameters follow from theirs. The key
-bias shifts all scores alike: its gradient is zero.
+Without residual and norm the readout's first layer follows the output map at once, and the two
+fold into one map, `mix`. All are formed once a step; the gradients of the original parameters
+follow from theirs. The key bias shifts all scores alike: its gradient is zero.
 """
 
-from headwise.train.fused.host import pasted
+from headwise.train.fused.host import inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Memory, dots, flip, part, product
 from headwise.train.fused.tiles import ADD, PLAIN
@@ -42,6 +43,16 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
     )
     rows = heads * sizes.v_dim
     product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN, none)
+    if folds_readout(sizes):
+        first, out, mix, width = weights.readout0, weights.out, scratch.mix, sizes.readout_width
+        product(memory, width, rows + 1, dim, first, out, mix, PLAIN, none)
+        for f in range(width):
+            memory[mix.at + f * mix.row + rows] += memory[first.at + f * first.row + dim]
+
+
+@inner
+def folds_readout(sizes: Sizes) -> bool:
+    return sizes.norm == 0 and sizes.residual == 0
 
 
 @pasted

@@ -84,6 +84,8 @@ class Scratch(NamedTuple):
     scores_grad: Block
     values: Block  # value·embed1: heads·v_dim × (width + 2)
     values_grad: Block
+    mix: Block  # readout0·out, where nothing stands between: readout_width × (heads·v_dim + 1)
+    mix_grad: Block
     heads: Block  # heads' outputs | 1: (heads·v_dim + 1) × batch
     heads_grad: Block
     mixed: Block  # what the readout sees | 1: (embed_dim + 1) × batch
@@ -154,6 +156,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         scores_grad=place(sizes.heads, stride),
         values=place(value_rows, stride),
         values_grad=place(value_rows, stride),
+        mix=place(readout, value_rows + 1),
+        mix_grad=place(readout, value_rows + 1),
         heads=place(value_rows + 1, lanes),
         heads_grad=place(value_rows, lanes),
         mixed=place(dim + 1, lanes),

@@ -62,7 +62,7 @@ def run(
                 emit(memory, sizes, scratch, first, count, outputs)
         if learn:
             losses[step] = loss
-            read_gradients(memory, sizes, grads, scratch, batch)
+            read_gradients(memory, sizes, weights, grads, scratch, batch)
             unfold(memory, sizes, weights, grads, scratch, scale)
             update(memory, state, rates[step], taken + step + 1, decay, clip)
 
