@@ -5,17 +5,18 @@ With [W₂ | b₂ | c − b₂] in `embed1` (see layout.py) and u_i = W_K,iᵀ(W
     scores = uᵀ·embed1      r_t's score, an unused constant, the class token's score
     values = W_V·embed1     the value map of P_i | 1 | weight of the class token, bias included
 
-Both are formed once a step; the gradients of all original parameters follow from theirs. The key
-bias shifts all scores alike: its gradient is zero.
+Without residual and norm the readout's first layer follows the output map at once, and the two
+fold into one map, `mix`. All are formed once a step; the gradients of the original parameters
+follow from theirs. The key bias shifts all scores alike: its gradient is zero.
 """
 
-from headwise.train.fused.host import inner
+from headwise.train.fused.host import inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Memory, dots, flip, part, product
 from headwise.train.fused.tiles import ADD, PLAIN
 
 
-@inner
+@pasted
 def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
     """The entries beside the parameters: the 1s and 0s that meet biases, and c − b₂."""
     embed1, class_token, dim = weights.embed1, weights.class_token.at, sizes.embed_dim
@@ -27,7 +28,7 @@ def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
         memory[bias + 1] = memory[class_token + e] - memory[bias]
 
 
-@inner
+@pasted
 def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale: float) -> None:
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
     vector, none = scratch.vector, scratch.vector
@@ -42,9 +43,19 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
     )
     rows = heads * sizes.v_dim
     product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN, none)
+    if folds_readout(sizes):
+        first, out, mix, width = weights.readout0, weights.out, scratch.mix, sizes.readout_width
+        product(memory, width, rows + 1, dim, first, out, mix, PLAIN, none)
+        for f in range(width):
+            memory[mix.at + f * mix.row + rows] += memory[first.at + f * first.row + dim]
 
 
 @inner
+def folds_readout(sizes: Sizes) -> bool:
+    return sizes.norm == 0 and sizes.residual == 0
+
+
+@pasted
 def unfold(
     memory: Memory, sizes: Sizes, weights: Weights, grads: Weights, scratch: Scratch, scale: float
 ) -> None:
@@ -72,7 +83,7 @@ def unfold(
     _share_out(memory, sizes, grads)
 
 
-@inner
+@pasted
 def _share_out(memory: Memory, sizes: Sizes, grads: Weights) -> None:
     """Entries beside the parameters pass their gradients on and have none themselves."""
     embed1, class_token, dim = grads.embed1, grads.class_token.at, sizes.embed_dim

@@ -77,6 +77,11 @@ def inner(function: Callable[..., Any]) -> Any:
     return numba.njit(**OPTIONS, **UNWRAPPED)(function)
 
 
+def pasted(function: Callable[..., Any]) -> Any:
+    """Compile as part of its only caller; alone it would be optimised once more, for nothing."""
+    return numba.njit(inline="always", **OPTIONS, **UNWRAPPED)(function)
+
+
 def shared(*arguments: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile for these types alone, even where an argument is a constant: once for all callers."""
     return lambda function: _cached(function, types.void(*arguments), **UNWRAPPED)
@@ -100,10 +105,14 @@ def _cached(function: Callable[..., Any], *signature: Any, **options: bool) -> A
 
 @intrinsic
 def out_of_line(typing: Any) -> Any:
-    """Keep the function that contains this from being copied into its callers."""
+    """Keep LLVM from copying the containing function into its callers.
+
+    "optsize" is for copies specialised to constant arguments: LLVM makes none of such functions.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         builder.function.attributes.add("noinline")
+        builder.function.attributes.add("optsize")
         return context.get_dummy_value()
 
     return types.void(), generate

@@ -73,6 +73,7 @@ class Scratch(NamedTuple):
     peak: Block  # blocks × sequences × heads: the maximum that the block's exponents refer to
     top: Block  # sequences × heads: the final maximum
     share: Block  # sequences × heads: 1/Σ exp
+    summed: Block  # 1 × (width + 2): 1 for the columns of `pooled` that carry attention, else 0
     factor: Block  # 1 × heads, passing
     class_score: Block  # 1 × heads; −∞ where the class token is no key
     vector: Block  # scaled query: 1 × heads·qk_dim
@@ -83,6 +84,8 @@ class Scratch(NamedTuple):
     scores_grad: Block
     values: Block  # value·embed1: heads·v_dim × (width + 2)
     values_grad: Block
+    mix: Block  # readout0·out, where nothing stands between: readout_width × (heads·v_dim + 1)
+    mix_grad: Block
     heads: Block  # heads' outputs | 1: (heads·v_dim + 1) × batch
     heads_grad: Block
     mixed: Block  # what the readout sees | 1: (embed_dim + 1) × batch
@@ -102,7 +105,7 @@ class Layout(NamedTuple):
     scratch: Scratch
     state: int  # floats of the parameters; gradients and both moments follow, equally large
     total: int
-    ones: tuple[slice, ...]  # the 1s that meet biases
+    ones: tuple[slice, ...]  # what is 1 throughout: above all what meets biases
 
 
 def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
@@ -142,6 +145,7 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         peak=place(blocks * sizes.sequences, sizes.heads),
         top=place(group, sizes.heads),
         share=place(group, sizes.heads),
+        summed=place(1, width + 2),
         factor=place(1, sizes.heads),
         class_score=place(1, sizes.heads),
         vector=place(1, query_rows),
@@ -152,6 +156,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         scores_grad=place(sizes.heads, stride),
         values=place(value_rows, stride),
         values_grad=place(value_rows, stride),
+        mix=place(readout, value_rows + 1),
+        mix_grad=place(readout, value_rows + 1),
         heads=place(value_rows + 1, lanes),
         heads_grad=place(value_rows, lanes),
         mixed=place(dim + 1, lanes),
@@ -167,6 +173,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
     last = sizes.token_dim + 1
     rows += [(scratch.tokens, block * last + last - 1) for block in range(blocks)]
     ones = tuple(slice(b.at + row * b.row, b.at + (row + 1) * b.row) for b, row in rows)
+    attended = scratch.summed.at, scratch.summed.at + width + 1
+    ones += (slice(attended[0], attended[1] - 1), slice(attended[1], attended[1] + 1))
     return Layout(sizes, weights, grads, scratch, state, place.end + LANES, ones)
 
 

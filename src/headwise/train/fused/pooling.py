@@ -6,7 +6,7 @@ to stay in the first-level cache through all products that use it.
 
 import numpy as np
 
-from headwise.train.fused.host import LANES, inner
+from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Block, Memory, dots, flip, part, product
 from headwise.train.fused.simd import load, prefetch, store
@@ -22,7 +22,7 @@ from headwise.train.fused.softmax import (
 from headwise.train.fused.tiles import ADD, GATE, PLAIN, RELU
 
 
-@inner
+@pasted
 def share_scores(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
     """Once a step: the folded scores where pooling wants them.
 
@@ -41,7 +41,7 @@ def share_scores(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
                 store(memory, below + j, load(memory, row + j))
 
 
-@inner
+@pasted
 def pool(
     memory: Memory,
     sizes: Sizes,
@@ -70,51 +70,47 @@ def pool(
             memory, sizes.heads, columns, sizes.width, scratch.scores, hidden, attention, PLAIN,
             hidden,
         )  # fmt: skip
-        for s in range(here):
-            own = part(attention, 0, s * sizes.span)
+        for s in range(here):  # a loop of its own: the CPU overlaps short sequences
+            own, place = part(attention, 0, s * sizes.span), block * sizes.sequences + s
             pooled = pooled_of(sizes, scratch.pooled, first + s)
-            soften(
-                memory, sizes, scratch, own, pooled, first + s, start, block * sizes.sequences + s
-            )
-            r = part(hidden, 0, s * sizes.span)
+            soften(memory, sizes, scratch, own, pooled, first + s, start, place)
+        for s in range(here):
+            own, r = part(attention, 0, s * sizes.span), part(hidden, 0, s * sizes.span)
+            pooled = pooled_of(sizes, scratch.pooled, first + s)
             mode = ADD if piece else PLAIN
             dots(memory, sizes.heads, sizes.width, sizes.span, own, r, pooled, mode)
-            if piece == sizes.pieces - 1:
-                finish(memory, sizes, scratch, pooled, first + s)
+    for s in range(count):
+        finish(memory, sizes, scratch, pooled_of(sizes, scratch.pooled, s), s)
 
 
-@inner
+@pasted
 def pool_back(memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch, count: int) -> None:
     """Gradients of embed0 and of the folded scores, added up, from those of `pooled`."""
+    for s in range(count):
+        prepare(memory, sizes, scratch, pooled_of(sizes, scratch.pooled_grad, s), s)
     for block in range((count + sizes.sequences - 1) // sizes.sequences * sizes.pieces):
-        first, piece = block // sizes.pieces * sizes.sequences, block % sizes.pieces
+        first = block // sizes.pieces * sizes.sequences
         here = min(sizes.sequences, count - first)
         hidden = block_of(scratch.hidden, sizes.width, block)
         attention = block_of(scratch.weights, 2 * sizes.heads, block)
-        slopes = part(attention, sizes.heads, 0)
+        slopes, hidden_grad = part(attention, sizes.heads, 0), scratch.hidden_grad
         for s in range(here):
-            pooled_grad = pooled_of(sizes, scratch.pooled_grad, first + s)
-            if piece == 0:
-                prepare(memory, sizes, scratch, pooled_grad, first + s)
-            at = s * sizes.span
-            r, own = part(hidden, 0, at), part(attention, 0, at)
-            product(
-                memory, sizes.heads, sizes.span, sizes.width, pooled_grad, r, part(slopes, 0, at),
-                PLAIN, r,
-            )  # fmt: skip
-            soften_back(
-                memory, sizes, scratch, own, pooled_grad, first + s, block * sizes.sequences + s
-            )
-            back = flip(pooled_grad)  # [gradient of P | scores]ᵀ·[attention ; score gradients]
-            product(
-                memory, sizes.width, sizes.span, 2 * sizes.heads, back, own,
-                part(scratch.hidden_grad, 0, at), GATE, r,
-            )  # fmt: skip
+            grad, at = pooled_of(sizes, scratch.pooled_grad, first + s), s * sizes.span
+            r, slope = part(hidden, 0, at), part(slopes, 0, at)
+            product(memory, sizes.heads, sizes.span, sizes.width, grad, r, slope, PLAIN, r)
+        for s in range(here):
+            grad, own = pooled_of(sizes, scratch.pooled_grad, first + s), s * sizes.span
+            place = block * sizes.sequences + s
+            soften_back(memory, sizes, scratch, part(attention, 0, own), grad, first + s, place)
+        for s in range(here):  # [gradient of P | scores]ᵀ·[attention ; score gradients]
+            grad, at = flip(pooled_of(sizes, scratch.pooled_grad, first + s)), s * sizes.span
+            own, r, out = part(attention, 0, at), part(hidden, 0, at), part(hidden_grad, 0, at)
+            product(memory, sizes.width, sizes.span, 2 * sizes.heads, grad, own, out, GATE, r)
         columns = here * sizes.span
         dots(memory, sizes.heads, sizes.width, columns, slopes, hidden, scratch.scores_grad, ADD)
         tokens = block_of(scratch.tokens, sizes.token_dim + 1, block)
         dots(
-            memory, sizes.token_dim + 1, sizes.width, columns, tokens, scratch.hidden_grad,
+            memory, sizes.token_dim + 1, sizes.width, columns, tokens, hidden_grad,
             grads.embed0, ADD,
         )  # fmt: skip
 
@@ -125,7 +121,7 @@ def block_of(area: Block, rows: int, index: int) -> Block:
     return part(area, rows * index, 0)
 
 
-@inner
+@pasted
 def ahead(inputs: Memory, sizes: Sizes, sequence: int, start: int) -> None:
     """Fetch what a later block will gather: rows in random order defeat the CPU's own guess."""
     for k in range(sizes.token_dim):
@@ -134,7 +130,7 @@ def ahead(inputs: Memory, sizes: Sizes, sequence: int, start: int) -> None:
             prefetch(inputs, source + t)
 
 
-@inner
+@pasted
 def gather(
     memory: Memory, sizes: Sizes, inputs: Memory, sequence: int, start: int, tokens: Block
 ) -> None:

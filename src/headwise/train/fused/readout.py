@@ -8,7 +8,8 @@ gradient.
 
 import numpy as np
 
-from headwise.train.fused.host import LANES, inner
+from headwise.train.fused.fold import folds_readout
+from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.products import Block, Memory, dots, flip, part, product
 from headwise.train.fused.simd import add, div, fma, gelu, load, mul, splat, sqrt, store, sub, total
@@ -25,7 +26,7 @@ def head_of(sizes: Sizes, area: Block, head: int) -> Block:
     return Block(area.at + head * stride, area.row, 1)
 
 
-@inner
+@pasted
 def read(
     memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
 ) -> None:
@@ -35,22 +36,21 @@ def read(
         value, pooled = part(scratch.values, i * sizes.v_dim, 0), head_of(sizes, scratch.pooled, i)
         target = part(heads, i * sizes.v_dim, 0)
         dots(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
-    mixed, none = part(scratch.mixed, 0, first), scratch.mixed
-    mode = PLAIN
-    if sizes.residual:
-        mode = ADD
-        for e in range(sizes.embed_dim):
-            class_token = splat(memory[weights.class_token.at + e])
-            for b in range(0, count, LANES):
-                store(memory, mixed.at + e * mixed.row + b, class_token)
-    product(memory, sizes.embed_dim, count, rows + 1, weights.out, heads, mixed, mode, none)
-    if sizes.norm:
-        normalise(memory, sizes, weights, scratch, first, count)
-    hidden = part(scratch.readout, 0, first)
-    product(
-        memory, sizes.readout_width, count, sizes.embed_dim + 1, weights.readout0, mixed, hidden,
-        PLAIN, none,
-    )  # fmt: skip
+    hidden, none, width = part(scratch.readout, 0, first), scratch.mixed, sizes.readout_width
+    if folds_readout(sizes):
+        product(memory, width, count, rows + 1, scratch.mix, heads, hidden, PLAIN, none)
+    else:
+        mixed, dim, mode = part(scratch.mixed, 0, first), sizes.embed_dim, PLAIN
+        if sizes.residual:
+            mode = ADD
+            for e in range(dim):
+                class_token = splat(memory[weights.class_token.at + e])
+                for b in range(0, count, LANES):
+                    store(memory, mixed.at + e * mixed.row + b, class_token)
+        product(memory, dim, count, rows + 1, weights.out, heads, mixed, mode, none)
+        if sizes.norm:
+            normalise(memory, sizes, weights, scratch, first, count)
+        product(memory, width, count, dim + 1, weights.readout0, mixed, hidden, PLAIN, none)
     for f in range(sizes.readout_width):
         for b in range(0, count, LANES):
             at = hidden.at + f * hidden.row + b
@@ -63,7 +63,7 @@ def read(
     )  # fmt: skip
 
 
-@inner
+@pasted
 def normalise(
     memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, first: int, count: int
 ) -> None:
@@ -89,7 +89,7 @@ def normalise(
             store(memory, at, fma(standard, splat(memory[gain]), bias))
 
 
-@inner
+@pasted
 def normalise_back(
     memory: Memory,
     sizes: Sizes,
@@ -123,7 +123,7 @@ def normalise_back(
             store(memory, at, mul(rest, inverse))
 
 
-@inner
+@pasted
 def read_back(
     memory: Memory,
     sizes: Sizes,
@@ -143,12 +143,14 @@ def read_back(
         for b in range(0, count, LANES):
             at, slope = hidden.at + f * hidden.row + b, scratch.slope.at + f * scratch.slope.row + b
             store(memory, at, mul(load(memory, at), load(memory, slope)))
-    back = flip(weights.readout0)
-    product(memory, sizes.embed_dim, count, sizes.readout_width, back, hidden, mixed, PLAIN, none)
-    if sizes.norm:
-        normalise_back(memory, sizes, weights, grads, scratch, first, count)
-    back, rows = flip(weights.out), sizes.heads * v_dim
-    product(memory, rows, count, sizes.embed_dim, back, mixed, heads, PLAIN, none)
+    dim, rows, width = sizes.embed_dim, sizes.heads * v_dim, sizes.readout_width
+    if folds_readout(sizes):
+        product(memory, rows, count, width, flip(scratch.mix), hidden, heads, PLAIN, none)
+    else:
+        product(memory, dim, count, width, flip(weights.readout0), hidden, mixed, PLAIN, none)
+        if sizes.norm:
+            normalise_back(memory, sizes, weights, grads, scratch, first, count)
+        product(memory, rows, count, dim, flip(weights.out), mixed, heads, PLAIN, none)
     for i in range(sizes.heads):
         own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
         value_grad = part(scratch.values_grad, i * v_dim, 0)
@@ -160,15 +162,22 @@ def read_back(
         product(memory, count, wide, v_dim, flip(own), value, pooled_grad, PLAIN, none)
 
 
-@inner
+@pasted
 def read_gradients(
-    memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch, batch: int
+    memory: Memory, sizes: Sizes, weights: Weights, grads: Weights, scratch: Scratch, batch: int
 ) -> None:
     """Gradients of readout and output map, over the whole batch."""
     rows, dim, width = sizes.heads * sizes.v_dim + 1, sizes.embed_dim, sizes.readout_width
-    dots(
-        memory, sizes.outputs, width + 1, batch, scratch.output_grad, scratch.readout,
-        grads.readout1, PLAIN,
-    )  # fmt: skip
-    dots(memory, width, dim + 1, batch, scratch.readout_grad, scratch.mixed, grads.readout0, PLAIN)
-    dots(memory, dim, rows, batch, scratch.mixed_grad, scratch.heads, grads.out, PLAIN)
+    hidden, output = scratch.readout_grad, scratch.output_grad
+    dots(memory, sizes.outputs, width + 1, batch, output, scratch.readout, grads.readout1, PLAIN)
+    if folds_readout(sizes):
+        mix, first = scratch.mix_grad, grads.readout0
+        dots(memory, width, rows, batch, hidden, scratch.heads, mix, PLAIN)
+        dots(memory, width, dim, rows, mix, weights.out, first, PLAIN)
+        for f in range(width):
+            memory[first.at + f * first.row + dim] = memory[mix.at + f * mix.row + rows - 1]
+        back = flip(weights.readout0)
+        product(memory, dim, rows, width, back, mix, grads.out, PLAIN, scratch.mixed)
+    else:
+        dots(memory, width, dim + 1, batch, hidden, scratch.mixed, grads.readout0, PLAIN)
+        dots(memory, dim, rows, batch, scratch.mixed_grad, scratch.heads, grads.out, PLAIN)

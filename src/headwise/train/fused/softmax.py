@@ -7,7 +7,7 @@ summed is rescaled, so any length needs one pass. Columns beyond the sequence's 
 
 import numpy as np
 
-from headwise.train.fused.host import LANES, inner
+from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes
 from headwise.train.fused.products import Block, Memory
 from headwise.train.fused.simd import (
@@ -36,7 +36,7 @@ def pooled_of(sizes: Sizes, area: Block, sequence: int) -> Block:
     return Block(area.at + sequence * area.row, stride, 1)
 
 
-@inner
+@pasted
 def soften(
     memory: Memory,
     sizes: Sizes,
@@ -97,7 +97,7 @@ def scale_row(memory: Memory, at: int, count: int, factor: float) -> None:
         store(memory, at + j, mul(load(memory, at + j), factors))
 
 
-@inner
+@pasted
 def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pooled: Block, sequence: int) -> None:
     """Divide by the sums and append 1 and the class token's weight."""
     tops, shares = scratch.top.at + sequence * scratch.top.row, share_of(scratch, sequence)
@@ -113,7 +113,7 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pooled: Block, sequen
         memory[row + sizes.width + 1] = memory[scratch.factor.at + i]
 
 
-@inner
+@pasted
 def prepare(
     memory: Memory, sizes: Sizes, scratch: Scratch, pooled_grad: Block, sequence: int
 ) -> None:
@@ -121,17 +121,17 @@ def prepare(
     pooled, score_grad = pooled_of(sizes, scratch.pooled, sequence), scratch.scores_grad
     for i in range(sizes.heads):
         row, own = pooled_grad.at + i * pooled_grad.row, pooled.at + i * pooled.row
-        memory[row + sizes.width] = ZERO
         sums = splat(ZERO)
         for j in range(0, pooled.row, LANES):
-            sums = fma(load(memory, row + j), load(memory, own + j), sums)
+            weight = mul(load(memory, own + j), load(memory, scratch.summed.at + j))
+            sums = fma(load(memory, row + j), weight, sums)
         mean = total(sums)
         memory[row + sizes.width] = mean
         class_grad = memory[own + sizes.width + 1] * (memory[row + sizes.width + 1] - mean)
         memory[score_grad.at + i * score_grad.row + sizes.width + 1] += class_grad
 
 
-@inner
+@pasted
 def soften_back(
     memory: Memory,
     sizes: Sizes,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headwise.train.fused.fold import fold, set_constants, unfold
-from headwise.train.fused.host import LANES, entry, inner
+from headwise.train.fused.host import LANES, entry, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.pooling import pool, pool_back, share_scores
 from headwise.train.fused.products import Memory
@@ -62,12 +62,12 @@ def run(
                 emit(memory, sizes, scratch, first, count, outputs)
         if learn:
             losses[step] = loss
-            read_gradients(memory, sizes, grads, scratch, batch)
+            read_gradients(memory, sizes, weights, grads, scratch, batch)
             unfold(memory, sizes, weights, grads, scratch, scale)
             update(memory, state, rates[step], taken + step + 1, decay, clip)
 
 
-@inner
+@pasted
 def clear(memory: Memory, sizes: Sizes, scratch: Scratch, state: int) -> None:
     """Zero what is added up over groups."""
     memory[state : 2 * state] = ZERO
@@ -78,7 +78,7 @@ def clear(memory: Memory, sizes: Sizes, scratch: Scratch, state: int) -> None:
         memory[area.at : area.at + rows * area.row] = ZERO
 
 
-@inner
+@pasted
 def emit(
     memory: Memory, sizes: Sizes, scratch: Scratch, first: int, count: int, outputs: Memory
 ) -> None:
@@ -87,7 +87,7 @@ def emit(
             outputs[b * sizes.outputs + o] = memory[scratch.output.at + o * scratch.output.row + b]
 
 
-@inner
+@pasted
 def judge(
     memory: Memory,
     sizes: Sizes,
@@ -131,7 +131,7 @@ def judge(
     return loss / (batch * sizes.outputs) if kind == MSE else loss / batch
 
 
-@inner
+@pasted
 def update(memory: Memory, state: int, rate: float, step: int, decay: float, clip: float) -> None:
     """AdamW on the gradient scaled to a norm of at most `clip`."""
     squares = splat(ZERO)

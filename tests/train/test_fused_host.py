@@ -1,0 +1,110 @@
+"""The kernel on other CPUs than this one, and its cache."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import headwise
+from headwise.train.fused.host import LANES
+from headwise.train.fused.simd import exp, gelu, load, store
+
+SOURCE = Path(headwise.__file__).parents[1]
+FOLDER = "from headwise.train.fused.host import cache_folder; print(cache_folder())"
+
+
+def python(code: str, source: Path = SOURCE, **environment: str) -> str:
+    settings = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"} | environment
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_cpu_without_avx_computes_the_same(tmp_path):
+    code = """
+import numpy as np, torch
+from headwise.nets.class_token import forward
+from headwise.nets.initial import initial_params
+from headwise.nets.shape import ClassTokenShape
+from headwise.train.fused import available
+from headwise.train.fused.engine import FusedEngine
+from headwise.train.fused.host import LANES
+from headwise.train.training import Training
+assert LANES == 4, LANES
+assert available() is None, available()
+shape = ClassTokenShape.standard(token_dim=3, heads=3, width=11, residual=True, norm=True)
+params = initial_params(shape, 1)
+inputs = torch.from_numpy(np.random.default_rng(2).standard_normal((9, 14, 3), np.float32))
+(found,) = FusedEngine(shape, Training(steps=1, rate=1.0), [params]).predict(inputs)
+stacked = {name: value.double()[None] for name, value in params.items()}
+expected = forward(shape, stacked, inputs.double()[None])[0]
+assert (found - expected).abs().max() < 1e-6
+print("fine")
+"""
+    generic = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    assert python(code, **generic, NUMBA_CACHE_DIR=str(tmp_path)) == "fine"
+
+
+def test_every_change_of_a_kernel_source_gets_a_cache_of_its_own(tmp_path):
+    copy = tmp_path / "src"
+    shutil.copytree(SOURCE / "headwise", copy / "headwise")
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
+    before = python(FOLDER, copy, **cache)
+    assert before.startswith(str(tmp_path / "cache" / "headwise"))
+    assert python(FOLDER, copy, **cache) == before
+    tiles = copy / "headwise" / "train" / "fused" / "tiles.py"
+    tiles.write_text(tiles.read_text() + "\n# changed\n")
+    assert python(FOLDER, copy, **cache) != before
+
+
+def test_without_a_folder_to_write_there_is_no_cache(tmp_path):
+    (tmp_path / "file").touch()
+    nowhere = {"XDG_CACHE_HOME": str(tmp_path / "file"), "NUMBA_CACHE_DIR": ""}
+    assert python(FOLDER, **nowhere) == "None"
+
+
+@numba.njit
+def _apply(memory, exponentials, values, slopes):
+    for at in range(0, memory.size, LANES):
+        x = load(memory, at)
+        store(exponentials, at, exp(x))
+        value, slope = gelu(x)
+        store(values, at, value)
+        store(slopes, at, slope)
+
+
+def apply(points):
+    results = [np.zeros(points.size, np.float32) for _ in range(3)]
+    _apply(points, *results)
+    return results
+
+
+def test_exp_and_gelu_keep_their_digits():
+    from scipy.special import ndtr
+
+    points = np.linspace(-87, 6, 16 * 50_000).astype(np.float32)
+    exponentials, values, slopes = apply(points)
+    wide = points.astype(np.float64)
+    negative = wide <= 0
+    np.testing.assert_allclose(exponentials[negative], np.exp(wide[negative]), rtol=3e-7)
+    near = wide >= -5
+    np.testing.assert_allclose(values[near], (wide * ndtr(wide))[near], rtol=1e-6, atol=1e-30)
+    density = np.exp(-(wide**2) / 2) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(values, wide * ndtr(wide), rtol=0, atol=5e-7)
+    np.testing.assert_allclose(slopes, ndtr(wide) + wide * density, rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("point", [-np.inf, -1e30, -100.0, np.nan])
+def test_exp_far_out(point):
+    exponentials, values, _ = apply(np.full(LANES, point, np.float32))
+    expected = np.nan if np.isnan(point) else 0.0
+    np.testing.assert_array_equal(exponentials, expected)
+    if np.isfinite(point):
+        np.testing.assert_array_equal(values, 0.0)
