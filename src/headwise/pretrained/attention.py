@@ -5,7 +5,6 @@ weights out) and computes through transformers' attention functions, so that `ge
 masks, half precision, `torch.compile` and the attention implementation setting keep working.
 """
 
-import functools
 from typing import Any
 
 import torch
@@ -177,16 +176,10 @@ class CompressedAttention(nn.Module):
         )
 
     def _attention_function(self) -> Any:
-        return _attention_functions().get_interface(
-            self.config._attn_implementation, eager_attention
-        )
+        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-
-@functools.cache
-def _attention_functions() -> Any:
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    return ALL_ATTENTION_FUNCTIONS
+        name = self.config._attn_implementation
+        return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
 
 def _side_by_side(heads: list[Float[Tensor, "b h t dim"]]) -> Float[Tensor, "b 1 t width"]:
