@@ -139,23 +139,28 @@ def command(folder: Path, name: str, *arguments: str) -> dict[str, Any]:
     )
     _, status, usage = os.wait4(process.pid, 0)
     seconds, peak = time.perf_counter() - start, usage.ru_maxrss * 1024
+    busy = usage.ru_utime + usage.ru_stime
     model_bytes = (folder / name / "model.safetensors").stat().st_size
     limit = 3 * model_bytes + 2**30
     print(
-        f"{arguments[0]} {name}: {seconds:.0f} s (bar 180), peak {peak / 2**20:,.0f} MB "
-        f"(bar {limit / 2**20:,.0f}), exit {status}"
+        f"{arguments[0]} {name}: {seconds:.0f} s (bar 180; {busy:.0f} s of CPU), "
+        f"peak {peak / 2**20:,.0f} MB (bar {limit / 2**20:,.0f}), exit {status}"
     )
-    return {"command": arguments[0], "model": name, "seconds": seconds, "peak_bytes": peak}
+    return {"command": arguments[0], "model": name, "seconds": seconds} | {
+        "cpu_seconds": busy,
+        "peak_bytes": peak,
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", choices=sorted(TEXTS), help="one of the models")
     options = parser.parse_args()
     results: list[dict[str, Any]] = []
     row("model", "method", "budget", "kept", "loss", "bar")
-    for name in TEXTS:
+    for name in [options.only] if options.only else TEXTS:
         judge(options.models, name, results)
         results.append(command(options.models, name, "inspect", "--json"))
         results.append(command(options.models, name, "compress", "--keep", "0.6", "--json"))

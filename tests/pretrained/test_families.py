@@ -86,15 +86,12 @@ def test_the_original_is_left_as_it_was(family: str) -> None:
     assert all(parameter.requires_grad for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-def test_attention_implementations_agree_on_the_compressed_model(
-    family: str, implementation: str
-) -> None:
+def test_attention_implementations_agree_on_the_compressed_model(family: str) -> None:
     model = small_model(family)
     material = small_material(model)
     smaller = compress(model, material, cache=0.6, time_it=False).model
     expected = outputs(smaller, material.held_out[0])
-    smaller.set_attn_implementation(implementation)
+    smaller.set_attn_implementation("eager")
     torch.testing.assert_close(
         outputs(smaller, material.held_out[0]), expected, rtol=1e-4, atol=1e-5
     )

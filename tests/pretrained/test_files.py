@@ -79,7 +79,7 @@ def test_an_edited_plan_is_applied_as_edited(checkpoint: Path) -> None:
     path = checkpoint / "plan.json"
     write_plan(result.plan, path)
     data = json.loads(path.read_text())
-    data["layers"][0] |= {"query_rank": None, "key_rank": None}
+    data["layers"][0] |= {"query_rank": None, "key_rank": None, "padded": False}
     data["layers"][0]["groups"][0] |= {"qk_dim": 4, "v_dim": 2}
     path.write_text(json.dumps(data))
     edited = compress(

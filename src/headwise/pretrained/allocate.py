@@ -63,7 +63,8 @@ def allocate(measurement: Measurement, budget: Budget, step: int | None = None) 
     except InputError as error:
         raise InputError(f"cannot keep {budget.fraction:.1%} of the attention: {error}") from error
     damage = sum(float(d.item.losses[c]) for d, c in zip(decisions, chosen, strict=True))
-    return _plan(measurement, budget, _shapes(measurement, decisions, chosen), damage)
+    shapes = _shapes(measurement, decisions, chosen, budget.counts == "parameters")
+    return _plan(measurement, budget, shapes, damage)
 
 
 def total(measurement: Measurement, counts: str) -> int:
@@ -155,7 +156,7 @@ def _keep_one(decisions: list[_Decision]) -> list[_Decision]:
 
 
 def _shapes(
-    measurement: Measurement, decisions: list[_Decision], chosen: list[int]
+    measurement: Measurement, decisions: list[_Decision], chosen: list[int], padded: bool
 ) -> tuple[LayerShape, ...]:
     groups: list[list[GroupShape]] = [[] for _ in measurement.sites]
     ranks: list[dict[str, int | None]] = [{} for _ in measurement.sites]
@@ -171,7 +172,8 @@ def _shapes(
         else:
             ranks[decision.layer][f"{decision.role}_rank"] = option
     return tuple(
-        LayerShape(groups=tuple(parts), **rank) for parts, rank in zip(groups, ranks, strict=True)
+        LayerShape(groups=tuple(parts), **rank, padded=padded)
+        for parts, rank in zip(groups, ranks, strict=True)
     )
 
 

@@ -59,7 +59,8 @@ def fill(model: nn.Module, site: AttentionSite, state: State, like: Tensor) -> N
             {name: inside.pop(f"o_proj.{name}") for name in list(output.state_dict())}
         )
         output.to(like.device, like.dtype)
-    module.load_state_dict(inside)
+    columns = {k: v for k, v in module.state_dict().items() if k.endswith("_columns")}
+    module.load_state_dict(columns | inside)
     module.to(like.device, like.dtype)
 
 

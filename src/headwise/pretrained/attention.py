@@ -12,15 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters.base import AttentionSite
-from headwise.pretrained.shapes import Bucket, LayerLayout, buckets
+from headwise.pretrained.shapes import Bucket, LayerLayout, LayerShape, buckets, pad_columns
 
 
 class HeadBucket(nn.Module):
     """Heads of one shape. Holds what transformers' attention functions ask of a module."""
 
     rotary_columns: Tensor | None
+    context_columns: Tensor | None
 
-    def __init__(self, bucket: Bucket, site: AttentionSite) -> None:
+    def __init__(self, bucket: Bucket, shape: LayerShape, site: AttentionSite) -> None:
         super().__init__()
         self.count = len(bucket.members)
         self.num_key_value_groups = bucket.queries
@@ -28,14 +29,36 @@ class HeadBucket(nn.Module):
         self.v_dim = bucket.v_dim
         self.is_causal = site.causal
         self.layer_idx = site.layer_index
+        # Which real column each padded one holds, where heads are padded to one size.
+        groups = [shape.groups[index] for index in bucket.members]
+        keys, values = [g.qk_dim for g in groups], [g.v_dim for g in groups]
+        self._pad("query", [d for d in keys for _ in range(bucket.queries)], bucket.qk_dim)
+        self._pad("key", keys, bucket.qk_dim)
+        self._pad("value", values, bucket.v_dim)
+        by_query = [dim for dim in values for _ in range(bucket.queries)]
+        places = pad_columns(by_query, bucket.v_dim)
+        real = [place for place, column in enumerate(places) if column < sum(by_query)]
+        ragged = len(real) < len(places)
+        self.register_buffer("context_columns", torch.tensor(real) if ragged else None)
+        self.query_width = sum(keys) * bucket.queries
+        self.key_width, self.value_width = sum(keys), sum(values)
         # Which of the original head's rotary coordinates each kept coordinate turns with.
         reduced = site.rotary and bucket.qk_dim < site.head_dim
-        columns = torch.zeros(self.count, bucket.qk_dim, dtype=torch.long) if reduced else None
-        self.register_buffer("rotary_columns", columns)
+        turned = torch.zeros(self.count, bucket.qk_dim, dtype=torch.long) if reduced else None
+        self.register_buffer("rotary_columns", turned)
 
-    @property
-    def query_width(self) -> int:
-        return self.count * self.num_key_value_groups * self.qk_dim
+    def _pad(self, role: str, sizes: list[int], largest: int) -> None:
+        columns = torch.tensor(pad_columns(sizes, largest)) if min(sizes) < largest else None
+        self.register_buffer(f"{role}_columns", columns)
+
+    def padded(
+        self, role: str, flat: Float[Tensor, "b t width"], dim: int
+    ) -> Float[Tensor, "b h t dim"]:
+        """New tokens' columns split into heads, zeros where a head is smaller than the largest."""
+        columns: Tensor | None = getattr(self, f"{role}_columns")
+        if columns is not None:
+            flat = nn.functional.pad(flat, (0, 1)).index_select(-1, columns)
+        return self.split_heads(flat, dim)
 
     def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
         return torch.unflatten(flat, -1, (-1, dim)).transpose(1, 2)
@@ -66,11 +89,13 @@ class CompressedAttention(nn.Module):
         self.rotary = site.rotary
         self.attention_dropout = site.attention_dropout
         self.is_causal = site.causal
-        self.buckets = nn.ModuleList(HeadBucket(b, site) for b in buckets(layout.shape))
-        heads = list(self._buckets())
+        self.buckets = nn.ModuleList(
+            HeadBucket(bucket, layout.shape, site) for bucket in buckets(layout.shape)
+        )
+        heads = self.kinds = [b for b in self.buckets if isinstance(b, HeadBucket)]
         self.query_widths = [b.query_width for b in heads]
-        self.key_widths = [b.count * b.qk_dim for b in heads]
-        self.value_widths = [b.count * b.v_dim for b in heads]
+        self.key_widths = [b.key_width for b in heads]
+        self.value_widths = [b.value_width for b in heads]
 
         shape, biases = layout.shape, layout.biases
         hidden, queries, keys = site.hidden, sum(self.query_widths), sum(self.key_widths)
@@ -80,9 +105,6 @@ class CompressedAttention(nn.Module):
         self.o_proj = output_projection(site, layout) if site.output_inside else None
         self.output_dropout = nn.Dropout(site.output_dropout)
 
-    def _buckets(self) -> list[HeadBucket]:
-        return [b for b in self.buckets if isinstance(b, HeadBucket)]
-
     def forward(
         self,
         hidden_states: Float[Tensor, "b t hidden"],
@@ -91,15 +113,10 @@ class CompressedAttention(nn.Module):
         position_embeddings: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        kinds = self._buckets()
-        queries = self._heads(self.q_proj(hidden_states), self.query_widths, kinds)
-        keys = self._heads(self.k_proj(hidden_states), self.key_widths, kinds)
-        values = [
-            kind.split_heads(flat, kind.v_dim)
-            for kind, flat in zip(
-                kinds, self.v_proj(hidden_states).split(self.value_widths, -1), strict=True
-            )
-        ]
+        kinds = self.kinds
+        queries = self._heads("query", self.q_proj(hidden_states), self.query_widths)
+        keys = self._heads("key", self.k_proj(hidden_states), self.key_widths)
+        values = self._heads("value", self.v_proj(hidden_states), self.value_widths)
         if self.rotary:
             assert position_embeddings is not None
             cos, sin = position_embeddings
@@ -125,31 +142,34 @@ class CompressedAttention(nn.Module):
             )
             for kind, q, k, v in zip(kinds, queries, keys, values, strict=True)
         ]
-        context = torch.cat([output.flatten(2) for output, _ in results], dim=-1)
+        contexts = [output.flatten(2) for output, _ in results]
+        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
+        if kinds[0].context_columns is not None:
+            context = context.index_select(-1, kinds[0].context_columns)
         weights = [w for _, w in results if w is not None]
         if self.o_proj is not None:
             context = self.output_dropout(self.o_proj(context))
         return context, torch.cat(weights, dim=1) if len(weights) == len(results) else None
 
-    def _heads(self, flat: Tensor, widths: list[int], kinds: list[HeadBucket]) -> list[Tensor]:
-        parts = torch.split(flat, widths, -1)
+    def _heads(self, role: str, flat: Tensor, widths: list[int]) -> list[Tensor]:
+        parts = (flat,) if len(widths) == 1 else torch.split(flat, widths, -1)
         return [
-            kind.split_heads(part, kind.qk_dim) for kind, part in zip(kinds, parts, strict=True)
+            kind.padded(role, part, kind.v_dim if role == "value" else kind.qk_dim)
+            for kind, part in zip(self.kinds, parts, strict=True)
         ]
 
     def _cached(
         self, cache: Any, keys: list[Tensor], values: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         """All heads side by side as one head of the cache, so that not a byte is padding."""
-        if isinstance(cache, _encoder_decoder_cache()):
-            cache = cache.self_attention_cache
+        cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
         if len(keys) == 1:
             key, value = cache.update(keys[0], values[0], self.layer_idx)
             return [key], [value]
         key, value = cache.update(_side_by_side(keys), _side_by_side(values), self.layer_idx)
         key_parts = key.squeeze(1).split(self.key_widths, -1)
         value_parts = value.squeeze(1).split(self.value_widths, -1)
-        kinds = self._buckets()
+        kinds = self.kinds
         return (
             [b.split_heads(part, b.qk_dim) for b, part in zip(kinds, key_parts, strict=True)],
             [b.split_heads(part, b.v_dim) for b, part in zip(kinds, value_parts, strict=True)],
@@ -164,12 +184,6 @@ class CompressedAttention(nn.Module):
 
 def _side_by_side(heads: list[Float[Tensor, "b h t dim"]]) -> Float[Tensor, "b 1 t width"]:
     return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
-
-
-def _encoder_decoder_cache() -> Any:
-    from transformers.cache_utils import EncoderDecoderCache
-
-    return EncoderDecoderCache
 
 
 def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Module:

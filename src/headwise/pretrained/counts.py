@@ -1,7 +1,7 @@
 """What a layer shape costs: parameters, key–value cache, floating-point operations."""
 
 from headwise.pretrained.adapters import AttentionSite, AttentionWeights
-from headwise.pretrained.shapes import LayerShape
+from headwise.pretrained.shapes import LayerShape, buckets
 
 
 def original_parameters(weights: AttentionWeights) -> int:
@@ -59,8 +59,7 @@ def shape_cost(
 
 def cache_elements(shape: LayerShape) -> int:
     """Numbers that one token leaves in the layer's cache."""
-    _, keys, values, _ = widths(shape)
-    return keys + values
+    return sum(len(b.members) * (b.qk_dim + b.v_dim) for b in buckets(shape))
 
 
 def flops_per_token(site: AttentionSite, shape: LayerShape, context: int) -> int:

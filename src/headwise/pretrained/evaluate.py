@@ -154,7 +154,7 @@ def latency(
     return results
 
 
-def _alternate(run: Any, original: Any, compressed: Any, rounds: int = 9) -> Pairwise:
+def _alternate(run: Any, original: Any, compressed: Any, rounds: int = 15) -> Pairwise:
     run(original), run(compressed)
     times = [(run(original), run(compressed)) for _ in range(rounds)]
     first, second = (sorted(column)[rounds // 2] for column in zip(*times, strict=True))

@@ -80,7 +80,7 @@ def inspect_model(
 
     for length in lengths:
         for watch in watches:
-            watch.length = length
+            watch.length, watch.last = length, length == lengths[-1]
         cut = [_shortened(batch, length) for batch in batches]
         observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), step)
     heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
@@ -95,20 +95,23 @@ def inspect_model(
 
 
 def sample(batches: list[dict[str, Tensor]], tokens: int) -> list[dict[str, Tensor]]:
-    """About this many tokens of the batches, the longest sequences first."""
+    """About this many tokens of the longest sequences, none below half of the longest."""
+    ordered = sorted(batches, key=lambda batch: -next(iter(batch.values())).shape[1])
+    longest = next(iter(ordered[0].values())).shape[1]
     chosen: list[dict[str, Tensor]] = []
-    for batch in sorted(batches, key=lambda b: -next(iter(b.values())).shape[1]):
-        if not chosen or token_count(chosen) < tokens:
-            chosen.append(batch)
+    for batch in ordered:
+        if next(iter(batch.values())).shape[1] < longest / 2 or token_count(chosen) >= tokens:
+            break
+        chosen.append(batch)
     return chosen
 
 
 def _lengths(batches: list[dict[str, Tensor]]) -> list[int]:
-    """Several sequence lengths, the full one last; of images there is one."""
+    """Several sequence lengths, one that all batches have last; of images there is one (0)."""
     if "input_ids" not in batches[0]:
         return [0]
     longest = min(batch["input_ids"].shape[1] for batch in batches)
-    return [*sorted({max(8, longest // part) for part in (8, 4, 2)}), 0]
+    return sorted({max(8, longest // part) for part in (8, 4, 2, 1)})
 
 
 def _shortened(batch: dict[str, Tensor], length: int) -> dict[str, Tensor]:
@@ -121,6 +124,7 @@ class _Watch:
     def __init__(self, site: AttentionSite, reductions: LayerReductions) -> None:
         self.site, self.reductions = site, reductions
         self.length = 0
+        self.last = False
         step = 2 if site.rotary else 1
         eighth = max(step, site.head_dim // 8 // step * step)
         self.sizes = sorted({step, *range(eighth, site.head_dim, eighth)})
@@ -154,7 +158,7 @@ class _Watch:
         self.change[self.length] = self.change.get(self.length, 0) + changes
         self.energy[self.length] = self.energy.get(self.length, 0) + energy
         self.seen_length[self.length] = weights.shape[-1]
-        if self.length == 0:
+        if self.last:
             self.entropy += -(weights * weights.clamp(min=1e-30).log()).sum(-1).sum((0, 2))
             self.top += weights.amax(-1).sum((0, 2))
             self.rows_seen += weights.shape[0] * weights.shape[2]
@@ -167,7 +171,7 @@ class _Watch:
         return np.asarray(change)
 
     def rows(self, layer: int) -> list[dict[str, Any]]:
-        relative = self.relative(0)
+        relative = self.relative(self.length)
         norms = self.gram.diagonal().clamp(min=1e-30).sqrt()
         similarity = (self.gram / norms / norms[:, None]).abs().fill_diagonal_(0)
         by_weights, by_activations = effective_ranks(self.site, self.reductions)

@@ -96,6 +96,16 @@ def check_shape(shape: LayerShape, site: AttentionSite) -> None:
     for index, group in enumerate(shape.groups):
         if group.heads:
             _check_group(group, index, site)
+    kept = [group for group in shape.groups if group.heads]
+    require(
+        not shape.padded
+        or (
+            len({len(group.heads) for group in kept}) == 1
+            and (not site.rotary or len({group.qk_dim for group in kept}) == 1)
+        ),
+        "heads can be padded only if all key groups have as many query heads and, under RoPE, one "
+        "qk_dim; set padded to false",
+    )
     for name, rank in (("query_rank", shape.query_rank), ("key_rank", shape.key_rank)):
         if rank is None:
             continue

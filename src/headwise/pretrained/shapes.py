@@ -26,11 +26,16 @@ class LayerShape:
     A shared factor writes all heads' query (or key) rows as one product B·A of inner rank
     `query_rank` (`key_rank`), before the head split: RoPE is untouched, parameters shrink, the
     cache does not.
+
+    `padded`: all heads are computed in one call, with zeros up to the largest, in the cache too.
+    That is faster; not padded, heads of different sizes take a call each and no byte of cache is
+    wasted. The parameters are the same.
     """
 
     groups: tuple[GroupShape, ...]
     query_rank: int | None = None
     key_rank: int | None = None
+    padded: bool = False
 
 
 @spec
@@ -43,7 +48,7 @@ class LayerLayout:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Key heads of equal shape, computed in one call: `members` index the layer's groups."""
+    """Key heads computed in one call, at one shape: `members` index the layer's groups."""
 
     members: tuple[int, ...]
     queries: int
@@ -66,13 +71,25 @@ def full_shape(site: AttentionSite) -> LayerShape:
 
 
 def buckets(shape: LayerShape) -> list[Bucket]:
-    """Groups that are left, by equal shape; the largest shapes first."""
+    """Groups that are left, by equal shape, the largest first; or all of them, padded."""
+    kept = [(index, group) for index, group in enumerate(shape.groups) if group.heads]
+    if shape.padded:
+        largest = (max(g.qk_dim for _, g in kept), max(g.v_dim for _, g in kept))
+        return [Bucket(tuple(index for index, _ in kept), len(kept[0][1].heads), *largest)]
     by_shape: dict[tuple[int, int, int], list[int]] = {}
-    for index, group in enumerate(shape.groups):
-        if group.heads:
-            key = (len(group.heads), group.qk_dim, group.v_dim)
-            by_shape.setdefault(key, []).append(index)
+    for index, group in kept:
+        key = (len(group.heads), group.qk_dim, group.v_dim)
+        by_shape.setdefault(key, []).append(index)
     return [Bucket(tuple(members), *key) for key, members in sorted(by_shape.items(), reverse=True)]
+
+
+def pad_columns(sizes: list[int], largest: int) -> list[int]:
+    """For each padded column the real one it holds; padding points one past the last."""
+    columns, start = [], 0
+    for size in sizes:
+        columns += [*range(start, start + size), *[sum(sizes)] * (largest - size)]
+        start += size
+    return columns
 
 
 def kept_order(shape: LayerShape) -> list[int]:
