@@ -16,14 +16,15 @@ NAMES = {
     "dim": "dimension d",
     "points": "points N",
     "rank": "rank r of a head",
-    "rank_share": "rank of a head / width",
+    "rank_share": "rank of a head / dimension",
     "layers": "layers L",
     "modules": "attention modules w",
-    "power": "attention parameters d^p, p",
+    "power": "attention parameters ~ d^p, p",
     "positions": "positions",
-    "method": "layer",
+    "part": "layer",
 }
 _WIDTH, _HEIGHT = 300, 240
+_GREY = "#707070"
 
 
 def figure_data(
@@ -112,41 +113,51 @@ def _panel(
             alt.Tooltip("stuck:Q", title="stuck seeds"),
         ],
     )
-    lines = base.mark_line(strokeWidth=2).encode(
-        color=alt.Color(f"{figure.colour}:O", scale=colours, legend=None)
-    )
-    marks = base.mark_point(size=60, filled=True, opacity=1).encode(
+    points_on_line = alt.OverlayMarkDef(size=60, filled=True, opacity=1)
+    chart = base.mark_line(strokeWidth=2, point=points_on_line).encode(
         color=alt.Color(f"{figure.colour}:O", title=NAMES[figure.colour], scale=colours),
-        shape=alt.Shape(f"{figure.colour}:O", title=NAMES[figure.colour]),
+        shape=alt.Shape(f"{figure.colour}:O", legend=None),
     )
-    layers = [lines, marks]
-    if len(references):
-        layers.insert(0, _references(figure, references, x, y))
+    layers = [_references(figure, references, x, y)] if len(references) else []
     source = points["source"].iloc[0]
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})")
-
-
-def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
-    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
-    return (
-        alt.Chart(references)
-        .mark_line(strokeWidth=1.5, color="#666666", point={"color": "#666666", "size": 18})
-        .encode(
-            x=x,
-            y=y,
-            strokeDash=alt.StrokeDash(
-                "label:N",
-                title="reference",
-                sort=None,
-                legend=alt.Legend(labelLimit=320, symbolSize=400),
-            ),
-            tooltip=[
-                alt.Tooltip("label:N", title="reference"),
-                alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
-                alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
-            ],
-        )
+    return alt.layer(*layers, chart).properties(
+        width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})"
     )
+
+
+def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.LayerChart:
+    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
+    base = alt.Chart(references).encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("label:N", title="reference"),
+            alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
+            alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
+        ],
+    )
+    dash = alt.StrokeDash(
+        "label:N",
+        title="reference",
+        sort=None,
+        legend=alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=500),
+    )
+    lines = base.mark_line(strokeWidth=1.2, color=_GREY).encode(strokeDash=dash)
+    marks = base.mark_point(size=18, color=_GREY, filled=True, opacity=1)
+    # A dash pattern does not show on a single point: such a reference is named in place.
+    single = references.groupby("label").filter(lambda rows: len(rows) == 1)
+    on_the_right = single[figure.x] > references[figure.x].median()
+    names = [
+        alt.Chart(here)
+        .mark_text(align=align, dx=shift, dy=9, fontSize=9, color=_GREY)
+        .encode(x=x, y=y, text="label:N")
+        for here, align, shift in (
+            (single[on_the_right], "right", -4),
+            (single[~on_the_right], "left", 4),
+        )
+        if len(here)
+    ]
+    return alt.layer(lines, marks, *names)
 
 
 def _x(figure: Figure, values: list[float]) -> alt.X:
@@ -161,9 +172,10 @@ def _x(figure: Figure, values: list[float]) -> alt.X:
 
 def _y(study: Study, domain: tuple[float, float]) -> alt.Y:
     decades = range(floor(log10(domain[0])), ceil(log10(domain[1])) + 1)
-    axis = alt.Axis(format=".0e", values=[10.0**power for power in decades])
-    if domain[1] < 300 * domain[0]:  # few decades: name numbers between them
-        axis = alt.Axis(format="~g", values=[m * 10.0**p for p in decades for m in (1, 2, 5)])
+    few = domain[1] < 300 * domain[0]  # few decades: name numbers between them
+    ticks = [step * 10.0**power for power in decades for step in ((1, 2, 5) if few else (1,))]
+    inside = [tick for tick in ticks if domain[0] <= tick <= domain[1]]
+    axis = alt.Axis(format="~g" if few else ".0e", values=inside)
     scale = alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
     title = f"{study.error}, smallest over seeds"
     return alt.Y("nmse_min:Q", title=title, axis=axis, scale=scale)
