@@ -2,12 +2,15 @@
 
 import itertools
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from headwise.cli import main
+from headwise.errors import InputError
+from headwise.lab.kinds import kind_of
 from headwise.lab.studies import STUDIES
 from headwise.lab.studies import rank_random_features as features
 from headwise.lab.studies import rank_shared as shared
@@ -177,3 +180,12 @@ def test_a_report_has_runs_and_references_on_the_same_axes(
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.html").read_text()
     assert "answering zero scores 1" in page
+
+
+def test_a_run_needs_a_training_that_fits_its_network() -> None:
+    streamed = next(iter(STUDIES["rank-depth"].tiers["quick"].parts().values()))[0]
+    fixed = next(iter(STUDIES["head-count"].tiers["quick"].parts().values()))[0]
+    with pytest.raises(InputError, match="a run of EncoderShape is described by Streaming"):
+        kind_of(replace(streamed, training=fixed.training))
+    with pytest.raises(InputError, match="no run has a network of type Streaming"):
+        kind_of(replace(streamed, net=streamed.training))

@@ -61,9 +61,11 @@ RANK_DEPTH = Study(
     question="At equal parameters, does the error fall with the rank, and does depth help?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 270 CPU-seconds: 2½ minutes on two cores", quick_parts),
+        "standard": Tier(
+            "about 1.5 CPU-hours: 45 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 17,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"depth": "Figure 1: rank × layers × attention parameters"},
     published=published,

@@ -70,9 +70,9 @@ RANK_POSITIONS = Study(
     question="With positions, do more layers of low-rank heads help, and up to how many points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 280 CPU-seconds: 2½ minutes on two cores", quick_parts),
+        "standard": Tier("about 2 CPU-hours: an hour on two cores (estimated)", standard_parts),
+        "full": Tier("about 16,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"positions": "Figure 3: rank × layers, with positions"},
     published=published,
