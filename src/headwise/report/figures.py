@@ -113,16 +113,19 @@ def _panel(
             alt.Tooltip("stuck:Q", title="stuck seeds"),
         ],
     )
-    points_on_line = alt.OverlayMarkDef(size=60, filled=True, opacity=1)
-    chart = base.mark_line(strokeWidth=2, point=points_on_line).encode(
+    # The lines are coloured by `stroke` so that the points' legend joins colour and shape.
+    lines = base.mark_line(strokeWidth=2).encode(
+        stroke=alt.Stroke(f"{figure.colour}:O", scale=colours, legend=None)
+    )
+    marks = base.mark_point(size=60, filled=True, opacity=1).encode(
         color=alt.Color(f"{figure.colour}:O", title=NAMES[figure.colour], scale=colours),
-        shape=alt.Shape(f"{figure.colour}:O", legend=None),
+        shape=alt.Shape(f"{figure.colour}:O", title=NAMES[figure.colour]),
     )
-    layers = [_references(figure, references, x, y)] if len(references) else []
+    layers = [lines, marks]
+    if len(references):
+        layers.insert(0, _references(figure, references, x, y))
     source = points["source"].iloc[0]
-    return alt.layer(*layers, chart).properties(
-        width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})"
-    )
+    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})")
 
 
 def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.LayerChart:
@@ -173,8 +176,8 @@ def _x(figure: Figure, values: list[float]) -> alt.X:
 def _y(study: Study, domain: tuple[float, float]) -> alt.Y:
     decades = range(floor(log10(domain[0])), ceil(log10(domain[1])) + 1)
     few = domain[1] < 300 * domain[0]  # few decades: name numbers between them
-    ticks = [step * 10.0**power for power in decades for step in ((1, 2, 5) if few else (1,))]
-    inside = [tick for tick in ticks if domain[0] <= tick <= domain[1]]
+    values = [m * 10.0**power for power in decades for m in ((1, 2, 5) if few else (1,))]
+    inside = [value for value in values if domain[0] <= value <= domain[1]]
     axis = alt.Axis(format="~g" if few else ".0e", values=inside)
     scale = alt.Scale(type="log", domain=list(domain), nice=False, clamp=True)
     title = f"{study.error}, smallest over seeds"
