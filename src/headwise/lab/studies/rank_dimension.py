@@ -111,7 +111,7 @@ RANK_DIMENSION = Study(
         "No numbers could be read off the paper's figure for this sweep.",
     ),
     setting=shared.SETTING,
-    rows="rank_share",
+    rows=("rank_share",),
     columns="dim",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,

@@ -132,7 +132,7 @@ RANK_IN_CONTEXT = Study(
         "and 48.",
     ),
     setting=("dim", "length", "layers", "heads", "rank"),
-    rows="heads",
+    rows=("heads",),
     columns="layers",
     error=shared.ERROR,
     error_is="mean-square error of the last answer / E y²; answering zero scores 1",

@@ -99,7 +99,7 @@ RANK_POINTS = Study(
         "Standard: d = 16, w = 4, feed-forward width 128, batch 64, 6000 steps, N up to 16.",
     ),
     setting=shared.SETTING,
-    rows="rank",
+    rows=("layers", "rank"),
     columns="points",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,

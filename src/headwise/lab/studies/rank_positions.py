@@ -108,7 +108,7 @@ RANK_POSITIONS = Study(
         "200,000.",
     ),
     setting=shared.SETTING,
-    rows="rank",
+    rows=("positions", "points", "rank"),
     columns="layers",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,

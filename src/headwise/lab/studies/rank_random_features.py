@@ -258,7 +258,7 @@ RANK_RANDOM_FEATURES = Study(
         "takes 1500 steps.",
     ),
     setting=("dim", "points", "rank", "heads"),
-    rows="heads",
+    rows=("heads",),
     columns="dim",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,
