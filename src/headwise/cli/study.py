@@ -224,16 +224,18 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
     console = Console()
     first = next(iter(study.parts))
     errors = results[results["part"] == first].pivot_table(
-        index=study.rows, columns=study.columns, values="nmse", aggfunc="min"
+        index=list(study.rows), columns=study.columns, values="nmse", aggfunc="min"
     )
     symbol = SYMBOLS.get(study.columns, study.columns)
     listing = Table(
-        study.rows,
+        *study.rows,
         *[f"{symbol} = {value}" for value in errors.columns],
         title=f"Smallest {study.error} over seeds",
     )
-    for value, row in errors.iterrows():
-        listing.add_row(str(value), *[f"{error:.1e}" for error in row])
+    for place, row in errors.iterrows():
+        places = place if isinstance(place, tuple) else (place,)
+        cells = ["–" if error != error else f"{error:.1e}" for error in row]
+        listing.add_row(*map(str, places), *cells)
     console.print(listing)
     colours = {"holds": "green", "does not hold": "red", "not tested": "dim"}
     for claim, verdict in verdicts:

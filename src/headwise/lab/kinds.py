@@ -8,18 +8,23 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from headwise.lab.constructions import Construction, build_and_measure
+import headwise.tasks  # noqa: F401  (a stored run can be read only where its task is known)
+from headwise.errors import InputError, require
+from headwise.lab.constructions import Construction, Measurement, build_and_measure
 from headwise.lab.spec import Run
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.encoder import EncoderShape
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.maps import largest_overlap
+from headwise.train.streaming import Streaming
+from headwise.train.training import Training
 
 
 @dataclass(frozen=True)
 class Kind:
     """`together`: how many seeds are best done as one job; `cost`: relative, for progress bars."""
 
+    training: type
     perform: Callable[[Sequence[Run], Callable[[float], None]], list[Any]]
     together: Callable[[Run], int]
     cost: Callable[[Run], float]
@@ -28,7 +33,16 @@ class Kind:
 
 def kind_of(run: Run) -> Kind:
     """The kind of a run."""
-    return _KINDS[type(run.net)]
+    net, training = type(run.net).__name__, type(run.training).__name__
+    kind = _KINDS.get(type(run.net))
+    if kind is None:
+        known = ", ".join(sorted(each.__name__ for each in _KINDS))
+        raise InputError(f"no run has a network of type {net}; there are {known}")
+    require(
+        isinstance(run.training, kind.training),
+        f"a run of {net} is described by {kind.training.__name__}, not by {training}",
+    )
+    return kind
 
 
 def _train_class_token(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Any]:
@@ -118,8 +132,8 @@ def _token_columns(run: Run) -> dict[str, Any]:
 
 def _construction_cost(run: Run) -> float:
     """Scores of all heads on all sequences, and the closed form's matrix for random features."""
-    fit = run.net.heads**2 * 100.0 if run.net.name.startswith("random") else 0.0
-    return fit + 30.0 * run.training.sequences * run.net.heads * (run.task.dim + 10)
+    fit = run.net.heads**2 * 50.0 if run.net.name.startswith("random") else 0.0
+    return fit + 2.5 * run.training.sequences * run.net.heads * (run.task.dim + 10)
 
 
 def _construction_columns(run: Run) -> dict[str, Any]:
@@ -141,12 +155,18 @@ def _training_columns(run: Run) -> dict[str, Any]:
     return {"steps": training.steps, "batch": training.batch, "rate": training.rate}
 
 
-_TOKENS = Kind(_train_tokens, _tokens_together, _token_cost, _token_columns)
+_TOKENS = Kind(Streaming, _train_tokens, _tokens_together, _token_cost, _token_columns)
 _KINDS: dict[type, Kind] = {
     ClassTokenShape: Kind(
-        _train_class_token, _class_token_together, _class_token_cost, _class_token_columns
+        Training,
+        _train_class_token,
+        _class_token_together,
+        _class_token_cost,
+        _class_token_columns,
     ),
     EncoderShape: _TOKENS,
     AttentionNetShape: _TOKENS,
-    Construction: Kind(build_and_measure, lambda run: 1, _construction_cost, _construction_columns),
+    Construction: Kind(
+        Measurement, build_and_measure, lambda run: 1, _construction_cost, _construction_columns
+    ),
 }

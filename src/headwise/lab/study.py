@@ -93,7 +93,7 @@ class Study:
     finding: Callable[[pd.DataFrame], Finding]
     notes: tuple[str, ...] = field(default=())
     setting: tuple[str, ...] = HEAD_COUNT_SETTING
-    rows: str = "heads"
+    rows: tuple[str, ...] = ("heads",)
     columns: str = "length"
     error: str = "NMSE"
     error_is: str = "mean squared validation error / variance of the target"

@@ -17,14 +17,15 @@ NAMES = {
     "dim": "dimension d",
     "points": "points N",
     "rank": "rank r of a head",
-    "rank_share": "rank of a head / width",
+    "rank_share": "rank of a head / dimension",
     "layers": "layers L",
     "modules": "attention modules w",
-    "power": "attention parameters d^p, p",
+    "power": "attention parameters ~ d^p, p",
     "positions": "positions",
-    "method": "layer",
+    "part": "layer",
 }
 _WIDTH, _HEIGHT = 300, 240
+_GREY = "#707070"
 
 
 def figure_data(
@@ -128,27 +129,39 @@ def _panel(
     return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})")
 
 
-def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) -> alt.LayerChart:
     """What theory, constructions or the paper say, in grey: a dash pattern for each."""
-    return (
-        alt.Chart(references)
-        .mark_line(strokeWidth=1.5, color="#666666", point={"color": "#666666", "size": 18})
-        .encode(
-            x=x,
-            y=y,
-            strokeDash=alt.StrokeDash(
-                "label:N",
-                title="reference",
-                sort=None,
-                legend=alt.Legend(labelLimit=320, symbolSize=400),
-            ),
-            tooltip=[
-                alt.Tooltip("label:N", title="reference"),
-                alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
-                alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
-            ],
-        )
+    base = alt.Chart(references).encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("label:N", title="reference"),
+            alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
+            alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
+        ],
     )
+    dash = alt.StrokeDash(
+        "label:N",
+        title="reference",
+        sort=None,
+        legend=alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=500),
+    )
+    lines = base.mark_line(strokeWidth=1.2, color=_GREY).encode(strokeDash=dash)
+    marks = base.mark_point(size=18, color=_GREY, filled=True, opacity=1)
+    # A dash pattern does not show on a single point: such a reference is named in place.
+    single = references.groupby("label").filter(lambda rows: len(rows) == 1)
+    on_the_right = single[figure.x] > references[figure.x].median()
+    names = [
+        alt.Chart(here)
+        .mark_text(align=align, dx=shift, dy=9, fontSize=9, color=_GREY)
+        .encode(x=x, y=y, text="label:N")
+        for here, align, shift in (
+            (single[on_the_right], "right", -4),
+            (single[~on_the_right], "left", 4),
+        )
+        if len(here)
+    ]
+    return alt.layer(lines, marks, *names)
 
 
 def _x(figure: Figure, values: list[float]) -> alt.X:

@@ -79,7 +79,7 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
         settings = [
             column
             for column in study.setting
-            if column in (study.rows, study.columns) or merged[column].nunique() > 1
+            if column in (*study.rows, study.columns) or merged[column].nunique() > 1
         ]
         columns = [*settings, "smallest", "mean", "95 % interval", "seeds", "stuck", "diverged"]
         with_published = merged["nmse"].notna().any()

@@ -75,9 +75,11 @@ RANK_DIMENSION = Study(
     question="At equal parameters, how does the error depend on rank and dimension?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 140 CPU-seconds: 1½ minutes on two cores", quick_parts),
+        "standard": Tier(
+            "about 1.4 CPU-hours: 45 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 11,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"dimension": "Figure d: rank × dimension"},
     published=lambda: pd.DataFrame(columns=["part", "nmse"]),
@@ -109,7 +111,7 @@ RANK_DIMENSION = Study(
         "No numbers could be read off the paper's figure for this sweep.",
     ),
     setting=shared.SETTING,
-    rows="rank_share",
+    rows=("rank_share",),
     columns="dim",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,

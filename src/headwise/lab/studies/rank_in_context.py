@@ -41,15 +41,15 @@ def _runs(
 
 def quick_parts() -> dict[str, list[Run]]:
     """3 dimensions and 6 shots instead of 20 and 40; 2 layers of width 16 instead of 12 of 48."""
-    training = Streaming(steps=4_000, rate=0.003, batch=64, validation=4096)
+    training = Streaming(steps=3_000, rate=0.005, batch=32, validation=4096)
     task = InContextRegression(dim=3, shots=6)
     return {"in-context": _runs(task, 16, 2, (1, 2, 4, 8), training, seeds=2)}
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    training = Streaming(steps=20_000, rate=0.002, batch=64)
+    training = Streaming(steps=10_000, rate=0.003, batch=32)
     task = InContextRegression(dim=5, shots=10)
-    return {"in-context": _runs(task, 32, 3, (1, 2, 4, 8, 16), training, seeds=3)}
+    return {"in-context": _runs(task, 32, 3, (1, 2, 4, 8, 16), training, seeds=2)}
 
 
 def full_parts() -> dict[str, list[Run]]:
@@ -100,9 +100,11 @@ RANK_IN_CONTEXT = Study(
     question="Linear regression in context: does splitting the width into more heads hurt?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 180 CPU-seconds: 1½ minutes on two cores", quick_parts),
+        "standard": Tier(
+            "about 1.8 CPU-hours: 55 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 1,700 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"in-context": "In-context linear regression: heads at fixed width"},
     published=published,
@@ -126,11 +128,11 @@ RANK_IN_CONTEXT = Study(
         "all shots.",
         "Pre-norm encoder with causal mask, layer norms and learned positions; AdamW, betas "
         "(.9, .95), no weight decay, 5 % warm-up, cosine to zero. The paper leaves these open.",
-        "Quick: 3 dimensions, 6 shots, 2 layers, width 16, 4000 steps; the paper has 20, 40, 12 "
+        "Quick: 3 dimensions, 6 shots, 2 layers, width 16, 3000 steps; the paper has 20, 40, 12 "
         "and 48.",
     ),
     setting=("dim", "length", "layers", "heads", "rank"),
-    rows="heads",
+    rows=("heads",),
     columns="layers",
     error=shared.ERROR,
     error_is="mean-square error of the last answer / E y²; answering zero scores 1",

@@ -18,12 +18,12 @@ def quick_parts() -> dict[str, list[Run]]:
 
 def standard_parts() -> dict[str, list[Run]]:
     """d = 16, four modules; one and two layers."""
-    tasks = [shared.farthest(16, points) for points in (4, 8, 16, 32)]
+    tasks = [shared.farthest(16, points) for points in (4, 8, 16)]
     one = Streaming(steps=6_000, rate=0.01, batch=64)
     deep = Streaming(steps=6_000, rate=0.003, batch=64)
     return {
-        "points": shared.encoder_runs(tasks, (2, 8, 16), (1,), (4,), one, seeds=2, ffn=128)
-        + shared.encoder_runs(tasks, (2, 8, 16), (2,), (4,), deep, seeds=2, ffn=128)
+        "points": shared.encoder_runs(tasks, (2, 4, 8, 16), (1,), (4,), one, seeds=2, ffn=128)
+        + shared.encoder_runs(tasks, (2, 4, 8, 16), (2,), (4,), deep, seeds=2, ffn=128)
     }
 
 
@@ -54,9 +54,11 @@ RANK_POINTS = Study(
     question="At equal parameters, how does the error depend on rank and number of points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 180 CPU-seconds: 1½ minutes on two cores", quick_parts),
+        "standard": Tier(
+            "about 1.7 CPU-hours: 50 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 340,000 CPU-hours (estimated): the paper's size, for GPUs", full_parts),
     },
     parts={"points": "Figure N: rank × number of points"},
     published=published,
@@ -94,10 +96,10 @@ RANK_POINTS = Study(
         "w = 64, 2048, 256, 200,000; N up to 16 instead of 256; one layer instead of two. What "
         "depth does with few and many points is tested from the standard tier on, and cheaply, "
         "with positions, by rank-positions.",
-        "Standard: d = 16, w = 4, feed-forward width 128, batch 64, 6000 steps, N up to 32.",
+        "Standard: d = 16, w = 4, feed-forward width 128, batch 64, 6000 steps, N up to 16.",
     ),
     setting=shared.SETTING,
-    rows="rank",
+    rows=("layers", "rank"),
     columns="points",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,

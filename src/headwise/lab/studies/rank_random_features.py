@@ -201,9 +201,11 @@ RANK_RANDOM_FEATURES = Study(
     question="Do random or trained rank-1 heads come near the lower bound for two points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("QUICK", quick_parts),
-        "standard": Tier("STANDARD", standard_parts),
-        "full": Tier("FULL", full_parts),
+        "quick": Tier("about 90 CPU-seconds: a minute on two cores", quick_parts),
+        "standard": Tier(
+            "about 0.8 CPU-hours: 25 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 54 CPU-hours (estimated), and 3 GB of memory a process", full_parts),
     },
     parts={
         "random-features": "Random hard heads k = ±q, best weights",
@@ -256,7 +258,7 @@ RANK_RANDOM_FEATURES = Study(
         "takes 1500 steps.",
     ),
     setting=("dim", "points", "rank", "heads"),
-    rows="heads",
+    rows=("heads",),
     columns="dim",
     error=shared.ERROR,
     error_is=shared.ERROR_IS,
