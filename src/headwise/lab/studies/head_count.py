@@ -135,9 +135,9 @@ HEAD_COUNT = Study(
     question="Does the error fall sharply when the heads reach the intrinsic dimension?",
     paper="The Effect of Attention Head Count on Transformer Approximation, arXiv 2510.06662",
     tiers={
-        "quick": Tier("PRICE", quick_parts),
-        "standard": Tier("PRICE", standard_parts),
-        "full": Tier("PRICE", full_parts),
+        "quick": Tier("about 2 CPU-minutes", quick_parts),
+        "standard": Tier("about 40 CPU-minutes", standard_parts),
+        "full": Tier("about 15 CPU-hours", full_parts),
     },
     parts=PARTS,
     published=lambda: published_tables(
