@@ -4,7 +4,9 @@
     python benchmarks/kernel.py --quick    fewer rounds and cases
 
 Everything runs in one process with one thread (the last table: two processes with one each), in
-rounds that visit every contender in turn; a figure is the median over rounds. The plain loop is
+rounds that visit every contender in turn; a figure is the median over rounds. Times are the
+process's own CPU time, which on an idle machine is the time that passes and on a busy one still
+compares fairly; the worker processes are timed by the clock. The plain loop is
 `torch.nn.MultiheadAttention` over all T + 1 tokens with `need_weights=False`, fused Adam, and
 batches already in memory. The share of the peak counts the FLOPs of the folded algebra only:
 what an engine computes twice, or computes because it does not fold, does not count.
@@ -141,16 +143,16 @@ def rates(made: dict[str, Contender], rounds: int, seconds: float) -> dict[str, 
     counts, seen = {}, {name: [] for name in made}
     for name, steps in made.items():
         steps(1)
-        begin, count = time.perf_counter(), 0
-        while time.perf_counter() - begin < seconds / 4:
+        begin, count = time.process_time(), 0
+        while time.process_time() - begin < seconds / 4:
             steps(1)
             count += 1
         counts[name] = max(1, count * 4)
     for _ in range(rounds):
         for name, steps in made.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             done = steps(counts[name])
-            seen[name].append(done / (time.perf_counter() - begin))
+            seen[name].append(done / (time.process_time() - begin))
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
