@@ -99,7 +99,7 @@ RANK_DEPTH = Study(
     figures=(
         Figure(
             name="depth",
-            title="At equal parameters, rank is what counts",
+            title="Rank and depth, at equal parameters",
             caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
             "for each power of d of the attention's parameters.",
             panels={"depth": "Figure 1"},

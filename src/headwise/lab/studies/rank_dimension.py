@@ -95,7 +95,7 @@ RANK_DIMENSION = Study(
     figures=(
         Figure(
             name="dimension",
-            title="Half of the rank is half of the way nowhere",
+            title="Rank and dimension, at equal parameters",
             caption="Smallest error over seeds against rank / dimension; a line a dimension.",
             panels={"dimension": "Figure d"},
             x="rank_share",

@@ -54,7 +54,7 @@ RANK_POINTS = Study(
     question="At equal parameters, how does the error depend on rank and number of points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("about 180 CPU-seconds: 1½ minutes on two cores", quick_parts),
+        "quick": Tier("about 190 CPU-seconds: 1½ minutes on two cores", quick_parts),
         "standard": Tier(
             "about 1.7 CPU-hours: 50 minutes on two cores (estimated)", standard_parts
         ),
@@ -78,7 +78,7 @@ RANK_POINTS = Study(
     figures=(
         Figure(
             name="points",
-            title="The more points, the more low rank costs",
+            title="Rank and number of points, at equal parameters",
             caption="Smallest error over seeds against rank / dimension; a line a number of "
             "points, a panel a depth.",
             panels={"points": "Figure N"},

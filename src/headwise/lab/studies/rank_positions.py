@@ -9,8 +9,8 @@ from headwise.train.streaming import Streaming
 
 
 def quick_parts() -> dict[str, list[Run]]:
-    """d = 4 with 4 concatenated coordinates (3 points) or 12 (12 points); one and two layers."""
-    few, many = shared.farthest(4, 3, "concatenated"), shared.farthest(4, 12, "concatenated")
+    """d = 4 with 4 concatenated coordinates (3 points) or 8 (8 points); one and two layers."""
+    few, many = shared.farthest(4, 3, "concatenated"), shared.farthest(4, 8, "concatenated")
     one = Streaming(steps=3_000, rate=0.01, batch=64, validation=2048)
     runs = shared.encoder_runs((few, many), (2, 4), (1, 2), (1,), one, seeds=2, ffn=64)
     return {"positions": runs}
@@ -70,7 +70,7 @@ RANK_POSITIONS = Study(
     question="With positions, do more layers of low-rank heads help, and up to how many points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("about 280 CPU-seconds: 2½ minutes on two cores", quick_parts),
+        "quick": Tier("about 200 CPU-seconds: 2 minutes on two cores", quick_parts),
         "standard": Tier("about 2 CPU-hours: an hour on two cores (estimated)", standard_parts),
         "full": Tier("about 16,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
@@ -87,7 +87,7 @@ RANK_POSITIONS = Study(
     figures=(
         Figure(
             name="positions",
-            title="With positions, a second layer helps when points are few",
+            title="Rank and depth, with positions",
             caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
             "a number of points.",
             panels={"positions": "Figure 3"},
@@ -103,7 +103,7 @@ RANK_POSITIONS = Study(
         *shared.NOTES,
         "Positions are fixed orthonormal codes, appended to a point or added to it; the answer is "
         "the point without its code. The paper leaves the codes open.",
-        "Quick: d = 4, concatenated, 3 and 12 points, one and two layers, feed-forward width 64, "
+        "Quick: d = 4, concatenated, 3 and 8 points, one and two layers, feed-forward width 64, "
         "batch 64, 3000 steps instead of d = 64, 16 points, one and three layers, 2048, 256, "
         "200,000.",
     ),
