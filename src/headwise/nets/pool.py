@@ -52,6 +52,8 @@ class PoolByScore(torch.autograd.Function):
         logit_grad = logit_grad.sub_(mean.unsqueeze(2)).mul_(attention)
         left = torch.cat([attention, logit_grad], 3)
         right = torch.cat([pooled_grad, directions.unsqueeze(1).expand_as(pooled_grad)], 2)
-        direction_grad = logit_grad.flatten(1, 2).mT @ hidden.flatten(1, 2)
+        members, batch, length, width = hidden.shape
+        rows = (members, batch * length)  # reshape, unlike flatten, works on batched gradients
+        direction_grad = logit_grad.reshape(*rows, -1).mT @ hidden.reshape(*rows, width)
         logit_extra_grad = (extra_weight * (extra_grad - mean)).sum(1)
         return left @ right, direction_grad, logit_extra_grad

@@ -10,7 +10,7 @@ where sizes are multiples of 16 floats (64 bytes), and are computed one after th
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -22,6 +22,7 @@ _ALIGN = 64  # floats; every member's weights start on a vector boundary
 _VECTOR = 16  # floats; so do matrices whose size is a multiple of this
 
 
+@runtime_checkable
 @runtime_checkable
 class TokenNetShape(Protocol):
     """A specification of a network that maps tokens to outputs."""
