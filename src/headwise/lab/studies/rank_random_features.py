@@ -201,7 +201,7 @@ RANK_RANDOM_FEATURES = Study(
     question="Do random or trained rank-1 heads come near the lower bound for two points?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("about 90 CPU-seconds: a minute on two cores", quick_parts),
+        "quick": Tier("about 60 CPU-seconds: half a minute on two cores", quick_parts),
         "standard": Tier(
             "about 0.8 CPU-hours: 25 minutes on two cores (estimated)", standard_parts
         ),
