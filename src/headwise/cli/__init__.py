@@ -8,6 +8,7 @@ from rich.console import Console
 
 from headwise import __version__
 from headwise.cli import bound, study
+from headwise.cli.probe import probe, probe_eval
 from headwise.cli.report import report
 from headwise.errors import InputError
 
@@ -21,6 +22,8 @@ app = typer.Typer(
 app.add_typer(bound.app, name="bound")
 app.add_typer(study.app, name="study")
 app.command()(report)
+app.command()(probe)
+app.command("probe-eval")(probe_eval)
 
 
 def _show_version(wanted: bool) -> None:
