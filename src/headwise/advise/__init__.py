@@ -1,0 +1,1 @@
+"""Advice: how many heads a task needs."""

@@ -1,0 +1,138 @@
+"""How many heads does this task need? Everything the probe knows, in one verdict."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwise.advise.conclude import conclude, refuse
+from headwise.advise.finding import Finding
+from headwise.advise.invariance import Invariance, look_at_shorter
+from headwise.advise.samples import LEAST_SAMPLES, Kind, Samples
+from headwise.advise.sensitivity import Sensitivity, measure_sensitivity
+from headwise.advise.state import State
+from headwise.advise.target import Target
+from headwise.advise.transition import Clock, Progress, choose_positions, find_transition
+from headwise.errors import require
+
+DRAWN_SAMPLES = 20_000
+_DRAW = 0xD4A3
+
+
+def probe(
+    inputs: Any = None,
+    targets: Any = None,
+    *,
+    target: Callable[..., Any] | None = None,
+    sampler: Callable[..., Any] | None = None,
+    mask: Any = None,
+    kind: Kind | None = None,
+    positions: bool | None = None,
+    max_heads: int = 12,
+    seconds: float = 120.0,
+    train: bool | None = None,
+    seed: int = 0,
+    state: str | Path | None = None,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
+) -> Finding:
+    """How many attention heads a task needs, from data or from the function itself.
+
+    Data: `inputs` (samples, length, token_dim), or a list of sequences of different lengths;
+    `targets` (samples,) or (samples, outputs), or class labels; `mask` (samples, length), true
+    where a token is real. `kind` and `positions` (does the order of the tokens matter?) are found
+    out unless given.
+
+    Function: `target` maps a batch of sequences to numbers, `sampler(count, seed)` draws such a
+    batch. It is trained on only where counting influential tokens does not settle the matter, or
+    where `train` is true.
+
+    `state` names a file that keeps finished training, so that a stopped probe goes on from there.
+    A finding is a function of the data and `seed`, as long as `seconds` are enough.
+    """
+    require(2 <= max_heads <= 64, f"max_heads is {max_heads}; the probe tries from 2 to 64 heads")
+    require(seconds > 0, f"seconds is {seconds}; a probe takes some time")
+    require(seed >= 0, "a seed is a whole number, not negative")
+    require(
+        (inputs is None) == (targets is None) and (target is None) == (sampler is None),
+        "give inputs and targets, or a target function and its sampler",
+    )
+    require((inputs is None) != (target is None), "give either data or a function, not both")
+    clock = Clock(seconds, on_progress or (lambda fraction, doing: None))
+    if target is not None and sampler is not None:
+        function = Target(target, sampler)
+        return _probe_function(function, clock, max_heads, train, kind, seed, state, jobs)
+    samples = Samples.of(inputs, targets, mask, kind)
+    return _probe_samples(samples, clock, max_heads, positions, seed, state, jobs)
+
+
+def _probe_function(
+    function: Target,
+    clock: Clock,
+    max_heads: int,
+    train: bool | None,
+    kind: Kind | None,
+    seed: int,
+    state: str | Path | None,
+    jobs: int | None,
+) -> Finding:
+    clock.on_progress(0.0, "counting influential tokens")
+    few = function.draw(512, (seed, _DRAW))
+    if (function(few).std(0) == 0).all():
+        return refuse("the target is constant: it needs no head at all", "another target")
+    counted = measure_sensitivity(function, seed)
+    invariance = look_at_shorter(function, counted, seed)
+    if train or (train is None and not _settles(counted, invariance)):
+        drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
+        samples = Samples.of(drawn, _squeezed(function(drawn)), None, kind)
+        ordered = not invariance.permutations
+        return _probe_samples(
+            samples, clock, max_heads, ordered, seed, state, jobs, counted, invariance
+        )
+    return conclude(counted=counted, invariance=invariance, most_heads=max_heads, clock=clock)
+
+
+def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
+    """A few tokens matter, of all lengths equally many, and they were counted at many inputs."""
+    return counted.sparse and counted.support >= 2 and not invariance.grows_with_length
+
+
+def _squeezed(values: np.ndarray) -> np.ndarray:
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _probe_samples(
+    samples: Samples,
+    clock: Clock,
+    max_heads: int,
+    positions: bool | None,
+    seed: int,
+    state: str | Path | None,
+    jobs: int | None,
+    counted: Sensitivity | None = None,
+    invariance: Invariance | None = None,
+) -> Finding:
+    if samples.constant:
+        return refuse("the target is constant: it needs no head at all", "another target")
+    if samples.count < LEAST_SAMPLES:
+        return refuse(
+            f"{samples.count} samples are too few to tell heads from chance",
+            f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
+            "(probe(target=..., sampler=...))",
+        )
+    kept = State(state, samples.fingerprint)
+    if positions is None:
+        positions = choose_positions(samples, seed, clock)
+    data = samples.prepare(seed, positions)
+    transition = find_transition(data, max_heads, seed, clock, kept, jobs)
+    return conclude(
+        counted=counted,
+        invariance=invariance,
+        transition=transition,
+        samples=samples,
+        data=data,
+        positions=positions,
+        most_heads=max_heads,
+        clock=clock,
+    )

@@ -1,0 +1,32 @@
+"""Sensitivity counting on a trained network, where the function itself is not at hand."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.nets.class_token import forward
+from headwise.nets.shape import ClassTokenShape
+
+LEAST_SHARE = 0.2  # of the largest influence in the sequence: a softmax never ignores a token
+_INPUTS, _QUANTILE = 128, 0.9
+
+
+def influential_tokens(
+    shape: ClassTokenShape,
+    params: Mapping[str, Tensor],
+    inputs: Float[Tensor, "count length token_dim"],
+) -> float:
+    """Tokens on which the network's answer depends, at nine of ten inputs at most so many."""
+    weights = {name: value.double()[None] for name, value in params.items()}
+    leaf = inputs[:_INPUTS].double().requires_grad_()
+    answers = forward(shape, weights, leaf[None])[0]  # (count, outputs)
+    slopes = [
+        torch.autograd.grad(output, leaf, retain_graph=True)[0].norm(dim=-1)
+        for output in answers.sum(0)
+    ]
+    influence = torch.stack(slopes).amax(0)
+    counts = (influence > LEAST_SHARE * influence.amax(1, keepdim=True)).sum(1)
+    return float(np.quantile(counts.numpy(), _QUANTILE))

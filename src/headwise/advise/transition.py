@@ -1,0 +1,150 @@
+"""The transition in training: descents of several seeds until the answer is clear."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from headwise.advise.descent import (
+    RATE,
+    Descent,
+    OutOfTime,
+    Plan,
+    descend,
+    held_out_error,
+    probe_shape,
+    train_on,
+)
+from headwise.advise.samples import Prepared, Samples
+from headwise.advise.state import State
+from headwise.advise.verdict import Verdict, judge
+from headwise.nets.initial import initial_params
+
+HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
+WIDE_STEPS, TUNING_STEPS = 8000, 2000
+CLEAR = 0.97
+SCREENING_STEPS, SCREENING_HEADS = 3000, 8
+POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
+NOTHING_LEARNT = 0.9  # of the error of a constant
+FIRST_SEEDS, MORE_SEEDS = (0, 1, 2), (3, 4, 5)
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass
+class Clock:
+    """Counts steps and time; raises OutOfTime where training can be interrupted."""
+
+    seconds: float
+    on_progress: Progress
+    planned: int = 0
+    taken: int = 0
+    stopped: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def report(self, steps: int) -> None:
+        self.taken += steps
+        self.on_progress(self.taken / max(self.planned, 1), "training")
+        if self.stopped or self.elapsed > self.seconds:
+            raise OutOfTime
+
+
+@dataclass(frozen=True)
+class Transition:
+    """All descents, and what they say together."""
+
+    descents: tuple[Descent, ...]
+    most_heads: int
+
+    @property
+    def in_time(self) -> bool:
+        return all(descent.finished for descent in self.descents)
+
+    @property
+    def hopeful(self) -> bool:
+        """Something was learnt and there is time left."""
+        return self.in_time and min(self.errors().values()) < NOTHING_LEARNT
+
+    @property
+    def train_error(self) -> float:
+        """The smallest error on training data, of any network."""
+        return min(error for d in self.descents for error in d.train_errors.values())
+
+    def errors(self, head_dim: int | None = None) -> dict[int, float]:
+        """Smallest held-out error by heads: over seeds, and over head sizes unless one is named."""
+        chosen = [d for d in self.descents if head_dim in (None, d.plan.head_dim)]
+        heads = sorted({heads for descent in chosen for heads in descent.errors})
+        return {h: min(d.errors[h] for d in chosen if h in d.errors) for h in heads}
+
+    @property
+    def verdict(self) -> Verdict:
+        return judge(self.errors(), self.most_heads)
+
+
+def find_transition(
+    data: Prepared, most_heads: int, seed: int, clock: Clock, state: State, jobs: int | None = None
+) -> Transition:
+    """Three seeds with narrow heads and one with wide ones; three longer seeds if still unclear."""
+
+    def plan(number: int, head_dim: int, longer: int = 1) -> Plan:
+        return Plan(
+            seed=1000 * seed + number,
+            head_dim=head_dim,
+            most_heads=most_heads,
+            wide_steps=longer * WIDE_STEPS,
+            tuning_steps=longer * TUNING_STEPS,
+        )
+
+    first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(0, WIDE_HEAD_DIM)]
+    found = run(data, first, clock, state, jobs)
+    transition = Transition(tuple(found), most_heads)
+    if transition.hopeful and transition.verdict.confidence < CLEAR:
+        longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
+        found += run(data, longer, clock, state, jobs)
+    return Transition(tuple(found), most_heads)
+
+
+def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
+    """Does the order of the tokens matter? Two short trainings, with positions and without."""
+    errors = []
+    clock.planned += 2 * SCREENING_STEPS
+    for positions in (False, True):
+        data = samples.prepare(seed, positions)
+        shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
+        start = initial_params(shape, seed)
+        try:
+            params, _ = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock.report)
+        except OutOfTime:
+            return False
+        errors.append(held_out_error(data, shape, params))
+    return errors[1] < POSITIONS_PAY * errors[0]
+
+
+def run(
+    data: Prepared, plans: Sequence[Plan], clock: Clock, state: State, jobs: int | None
+) -> list[Descent]:
+    """The descents, from the state where it has them, else trained, a thread each."""
+    known = {plan: state.get(plan) for plan in plans}
+    todo = [plan for plan in plans if known[plan] is None]
+    clock.planned += sum(plan.steps for plan in todo)
+    with ThreadPoolExecutor(jobs or _cores()) as pool:
+        futures = [pool.submit(descend, data, plan, clock.report) for plan in todo]
+        try:
+            for plan, future in zip(todo, futures, strict=True):
+                known[plan] = descent = future.result()
+                state.put(descent)
+        except BaseException:
+            clock.stopped = True
+            raise
+    return [descent for descent in known.values() if descent is not None]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,218 @@
+"""The probe on data alone: it finds the number of heads, or says why it does not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headwise
+from headwise.advise import descent, transition
+from headwise.advise.finding import Finding
+from headwise.advise.verdict import judge
+from headwise.errors import InputError
+from headwise.tasks import sum_of_maxima
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the training: for what does not depend on how well networks learn."""
+    monkeypatch.setattr(transition, "WIDE_STEPS", 300)
+    monkeypatch.setattr(transition, "TUNING_STEPS", 100)
+    monkeypatch.setattr(transition, "SCREENING_STEPS", 200)
+    monkeypatch.setattr(transition, "MORE_SEEDS", ())
+
+
+def maxima(count: int, intrinsic_dim: int, length: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    task = sum_of_maxima(length, intrinsic_dim, token_dim=2, seed=3)
+    inputs, targets = task.sample(count, seed=1)
+    return inputs.numpy(), targets.numpy()
+
+
+@pytest.fixture(scope="module")
+def found() -> Finding:
+    return headwise.probe(*maxima(6000, 2), max_heads=4, seconds=600, positions=False)
+
+
+def test_it_finds_the_intrinsic_dimension(found: Finding) -> None:
+    assert found.heads == 2
+    assert found.interval == (2, 2)
+    assert found.confident
+    assert "from 1 to 2 heads" in found.sentence
+    assert "2 dimensions a head are enough" in str(found)
+    errors = found.errors()
+    assert errors[1] > 10 * errors[2]
+    assert errors[2] < 0.01
+    tokens = found.evidence.query("method == 'surrogate' and heads == 2 and head_dim == 2")
+    assert tokens["value"].median() == 2
+
+
+def test_a_finding_is_data(found: Finding, tmp_path: Path) -> None:
+    data = json.loads(found.to_json())
+    assert data["heads"] == 2
+    assert data["confident"] is True
+    assert {"method", "quantity", "heads", "head_dim", "seed", "value"} == set(data["evidence"][0])
+    found.figure(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_labels_padding_and_lists_are_data_too() -> None:
+    inputs, _ = maxima(6000, 1)
+    lengths = np.random.default_rng(0).integers(4, 9, len(inputs))
+    sequences = [row[:length] for row, length in zip(inputs, lengths, strict=True)]
+    direction = np.array(sum_of_maxima(8, 1, token_dim=2, seed=3).features.weights[0])
+    best = np.array([(row @ direction).max() for row in sequences])
+    labels = np.where(best > np.median(best), "large", "small")
+    finding = headwise.probe(sequences, labels, max_heads=3, seconds=600, positions=False)
+    assert finding.heads == 1
+    assert finding.errors()[1] < 0.2
+
+
+def test_noise_gets_no_number(short: None) -> None:
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((2000, 6, 2))
+    finding = headwise.probe(inputs, rng.standard_normal(2000), max_heads=3)
+    assert finding.heads is None
+    assert finding.settled_by
+    assert len(finding.errors()) == 3  # the partial evidence is there
+    assert "No answer" in str(finding)
+
+
+def test_more_features_than_heads_get_no_number() -> None:
+    finding = headwise.probe(*maxima(4000, 3, length=12), max_heads=2, seconds=600)
+    assert finding.heads is None
+    assert "still falls at 2 heads" in finding.sentence
+    assert "max_heads" in finding.settled_by
+
+
+@pytest.mark.parametrize("targets", [np.full(600, 3.0), np.full(600, "a")])
+def test_a_constant_target_gets_no_number(targets: np.ndarray) -> None:
+    finding = headwise.probe(np.random.default_rng(0).random((600, 4, 2)), targets)
+    assert finding.heads is None
+    assert "constant" in finding.sentence
+
+
+def test_fifty_samples_get_no_number() -> None:
+    finding = headwise.probe(*maxima(50, 2))
+    assert finding.heads is None
+    assert "50 samples" in finding.sentence
+
+
+def test_without_time_there_is_no_number() -> None:
+    finding = headwise.probe(*maxima(1000, 2), seconds=1e-6, positions=False)
+    assert finding.heads is None
+    assert "more seconds" in finding.settled_by
+
+
+def test_a_stopped_probe_goes_on(short: None, tmp_path: Path) -> None:
+    data, state = maxima(1000, 2), tmp_path / "state.json"
+    options = {"max_heads": 3, "positions": False}
+    whole = headwise.probe(*data, **options)
+    steps = []
+
+    def stop(fraction: float, doing: str) -> None:
+        steps.append(fraction)
+        if fraction > 0.6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        headwise.probe(*data, **options, state=state, jobs=1, on_progress=stop)
+    kept = len(next(iter(json.loads(state.read_text())["probes"].values())))
+    assert 0 < kept < 4
+    resumed = headwise.probe(*data, **options, state=state)
+    assert resumed.to_data()["evidence"] == whole.to_data()["evidence"]
+    again = headwise.probe(*data, **options, state=state, on_progress=stop)  # nothing is trained
+    assert again.to_data()["evidence"] == whole.to_data()["evidence"]
+    other = headwise.probe(*maxima(1000, 1), **options, state=state)
+    assert other.to_data()["evidence"] != whole.to_data()["evidence"]
+
+
+def test_a_file_that_is_no_state_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[]")
+    with pytest.raises(InputError, match="not the state of a probe"):
+        headwise.probe(*maxima(600, 1), state=tmp_path / "a.json")
+
+
+GOOD = np.zeros((10, 4, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"inputs": GOOD}, "give inputs and targets"),
+        ({}, "either data or a function"),
+        ({"inputs": GOOD, "targets": np.ones(9)}, "10 sequences but targets of shape"),
+        ({"inputs": GOOD[0, 0], "targets": np.ones(2)}, "shape"),
+        ({"inputs": GOOD + np.nan, "targets": np.ones(10)}, "NaN or infinite"),
+        ({"inputs": GOOD, "targets": np.full(10, np.inf)}, "NaN or infinite"),
+        ({"inputs": GOOD.astype(str), "targets": np.ones(10)}, "inputs are numbers"),
+        ({"inputs": GOOD, "targets": np.ones(10), "mask": np.ones((10, 3))}, "the mask has shape"),
+        ({"inputs": GOOD, "targets": np.ones(10), "mask": np.zeros((10, 4))}, "without a token"),
+        ({"inputs": GOOD, "targets": np.ones(10), "max_heads": 1}, "from 2 to 64"),
+        ({"inputs": GOOD, "targets": np.ones(10), "seconds": 0}, "some time"),
+        ({"inputs": GOOD, "targets": np.ones(10), "kind": "ranking"}, "kind is"),
+        ({"inputs": [np.ones((2, 3)), np.ones((3, 2))], "targets": np.ones(2)}, "same token_dim"),
+    ],
+)
+def test_unusable_data_get_a_sentence(arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        headwise.probe(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("errors", "heads"),
+    [
+        ({8: 1e-4, 7: 1e-4, 6: 1.1e-4, 5: 1e-4, 4: 1.2e-4, 3: 5e-3, 2: 2e-2}, 4),
+        ({8: 3e-2, 7: 2.8e-2, 6: 2.9e-2, 5: 1.2e-1, 4: 1.5e-1}, 6),  # a floor, a small drop
+        ({6: 1e-3, 5: 1e-3, 4: 1e-3, 3: 1e-3, 2: 1e-3, 1: 1.1e-3}, 1),
+        ({4: 1e-3, 3: 1e-2, 2: 1e-1, 1: 0.5}, 4),  # that is: four or more
+    ],
+)
+def test_the_verdict_reads_the_error_curve(errors: dict[int, float], heads: int) -> None:
+    verdict = judge(errors, max(errors))
+    assert verdict.heads == heads
+    assert verdict.confidence > 0.9
+    assert sum(verdict.probabilities.values()) == pytest.approx(1)
+
+
+def test_a_slow_slope_is_no_sharp_answer() -> None:
+    errors = {heads: 0.1 * 1.25 ** (12 - heads) for heads in range(1, 13)}
+    verdict = judge(errors, 12)
+    assert verdict.interval[1] > verdict.interval[0]
+    assert verdict.confidence < 0.9
+
+
+def test_a_copied_head_is_removed_without_loss() -> None:
+    from headwise.advise.removal import remove_head, with_heads
+    from headwise.nets import ClassTokenNet
+    from headwise.nets.shape import ClassTokenShape
+    from headwise.train.engine import Dataset
+
+    shape = ClassTokenShape.standard(token_dim=2, heads=3, head_dim=2, width=8)
+    net = ClassTokenNet(shape, seed=4)
+    params = {name: value.detach().clone() for name, value in net.named_parameters()}
+    for part in ("query", "key", "value"):
+        for kind in ("weight", "bias"):
+            by_head = params[f"layers.0.{part}.{kind}"].unflatten(0, (3, 2))
+            by_head[2] = by_head[0]
+    inputs = torch.from_numpy(maxima(200, 1)[0])
+    with torch.no_grad():
+        answers = ClassTokenNet(shape, params)(inputs)
+    removal = remove_head(shape, params, Dataset(inputs, answers + 0.1), "mse")
+    assert removal.shape == with_heads(shape, 2)
+    assert removal.cost == pytest.approx(1, abs=1e-3)
+    with torch.no_grad():
+        fewer = ClassTokenNet(removal.shape, removal.params)(inputs)
+    torch.testing.assert_close(fewer, answers, rtol=1e-3, atol=1e-3)
+
+
+def test_importing_headwise_stays_light() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, headwise; assert 'torch' not in sys.modules and 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert descent.OutOfTime.__doc__
+    with pytest.raises(AttributeError, match="no attribute 'prob'"):
+        headwise.prob  # noqa: B018
