@@ -51,13 +51,7 @@ def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress 
             ours.send(next(waiting))
         while team:
             for pipe in cast(list[Connection], wait(list(team))):
-                try:
-                    message = pipe.recv()
-                except EOFError:
-                    team[pipe].join()
-                    raise WorkerDied(
-                        f"a worker process died (exit code {team[pipe].exitcode}); out of memory?"
-                    ) from None
+                message = pipe.recv()
                 if isinstance(message, InputError):
                     raise message
                 yield message
@@ -66,6 +60,11 @@ def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress 
                     pipe.send(job)
                     if job is None:
                         team.pop(pipe).join()
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        codes = [process.exitcode for process in team.values() if not process.is_alive()]
+        raise WorkerDied(
+            f"a worker process died (exit code {codes[0] if codes else 'unknown'}); out of memory?"
+        ) from None
     finally:
         for process in team.values():
             process.kill()

@@ -10,7 +10,7 @@ where sizes are multiples of 16 floats (64 bytes), and are computed one after th
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Protocol, runtime_checkable, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
