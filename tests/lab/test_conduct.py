@@ -122,6 +122,34 @@ def test_a_second_run_on_the_same_store_is_refused(tmp_path: Path) -> None:
     assert "another run is writing" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers in /proc")
+def test_a_worker_that_dies_is_reported_and_the_same_command_goes_on(
+    undisturbed: dict[str, object], tmp_path: Path
+) -> None:
+    store = tmp_path / "a.db"
+    process = subprocess.Popen(
+        command(store, "--jobs", "1"), env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    wait_for_a_record(store)
+    for worker in workers_of(process.pid):
+        os.kill(worker, signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "a worker process died (exit code -9)" in errors
+    assert "Traceback" not in errors
+    finish(store)
+    assert contents(store) == undisturbed
+
+
+def workers_of(parent: int) -> list[int]:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+    ]
+
+
 def no_process_is_left(group: int) -> bool:
     for _ in range(100):
         try:

@@ -1,4 +1,4 @@
-"""A study small enough for tests: a transition at two heads, a thousand steps."""
+"""A study small enough for tests: a transition at two heads, three thousand steps."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from headwise.train.training import Training
 
 
 def parts() -> dict[str, list[Run]]:
-    training = Training(steps=1200, rate=1e-2, samples=256, validation=64, evaluations=4)
+    training = Training(steps=3000, rate=1e-2, samples=256, validation=64, evaluations=4)
     return {
         "transition": [
             Run(

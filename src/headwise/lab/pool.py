@@ -61,10 +61,12 @@ def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress 
                     if job is None:
                         team.pop(pipe).join()
     except (EOFError, ConnectionResetError, BrokenPipeError):
-        codes = [process.exitcode for process in team.values() if not process.is_alive()]
-        raise WorkerDied(
-            f"a worker process died (exit code {codes[0] if codes else 'unknown'}); out of memory?"
-        ) from None
+        ended = wait([process.sentinel for process in team.values()], timeout=5)
+        dead = [process for process in team.values() if process.sentinel in ended]
+        for process in dead:
+            process.join()  # its files close a moment before its exit code is known
+        codes = ", ".join(str(process.exitcode) for process in dead)
+        raise WorkerDied(f"a worker process died (exit code {codes}); out of memory?") from None
     finally:
         for process in team.values():
             process.kill()
