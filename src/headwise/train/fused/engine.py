@@ -12,7 +12,7 @@ from headwise.errors import require
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
 from headwise.train.engine import Dataset
-from headwise.train.fused.layout import Layout, lay_out, locate, view
+from headwise.train.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.train.fused.scope import covers
 from headwise.train.fused.step import CROSS_ENTROPY, MSE, run
 from headwise.train.training import Training
@@ -146,7 +146,7 @@ class FusedEngine:
         """Layout and memory for such batches; one of each kind is kept."""
         if (length, batch) not in self._layouts:
             layout = lay_out(self._shape, length, batch)
-            self._layouts[length, batch] = layout, np.zeros(layout.total, np.float32)
+            self._layouts[length, batch] = layout, aligned(layout.total)
         return self._layouts[length, batch]
 
 
