@@ -12,7 +12,7 @@ from headwise.errors import require
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
 from headwise.train.engine import Dataset
-from headwise.train.fused.layout import Layout, lay_out, locate, view
+from headwise.train.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.train.fused.scope import covers
 from headwise.train.fused.step import CROSS_ENTROPY, MSE, run
 from headwise.train.training import Training
@@ -77,12 +77,13 @@ class FusedEngine:
         by_coordinate = _flat(inputs.mT)
         outputs = np.zeros((len(self._state), count, self._shape.outputs), np.float32)
         none, nothing = np.zeros(0, np.float32), np.zeros(0)
+        whole = count // PREDICTED_AT_ONCE * PREDICTED_AT_ONCE
         for state, output in zip(self._state, outputs, strict=True):
-            for first in range(0, count, PREDICTED_AT_ONCE):
-                rows = np.arange(first, min(first + PREDICTED_AT_ONCE, count))[None]
-                out = output[first : first + PREDICTED_AT_ONCE].reshape(-1)
-                size = (length, min(PREDICTED_AT_ONCE, count))
-                self._call(size, state, by_coordinate, none, rows, nothing, nothing, out)
+            for first, last, size in ((0, whole, PREDICTED_AT_ONCE), (whole, count, count - whole)):
+                if first < last:
+                    rows, out = np.arange(first, last), output[first:last].reshape(-1)
+                    call = (state, by_coordinate, none, rows.reshape(-1, size), nothing, nothing)
+                    self._call((length, size), *call, out)
         return torch.from_numpy(outputs)
 
     def params(self) -> list[dict[str, Tensor]]:
@@ -146,7 +147,7 @@ class FusedEngine:
         """Layout and memory for such batches; one of each kind is kept."""
         if (length, batch) not in self._layouts:
             layout = lay_out(self._shape, length, batch)
-            self._layouts[length, batch] = layout, np.zeros(layout.total, np.float32)
+            self._layouts[length, batch] = layout, aligned(layout.total)
         return self._layouts[length, batch]
 
 

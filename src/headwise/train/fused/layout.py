@@ -21,6 +21,7 @@ from headwise.train.fused.products import Block
 L1_FLOATS = 4096  # hidden units × tokens of a block: half of a 32 KB first-level cache
 L2_FLOATS = 32768  # of a group of sequences: a quarter of a 512 KB second-level cache
 LEAST_COLUMNS = 32
+LINE = 16  # floats of a cache line
 
 
 class Sizes(NamedTuple):
@@ -212,6 +213,13 @@ def locate(shape: ClassTokenShape, weights: Weights) -> dict[str, Block]:
     return {name: places[name] for name in shape.parameter_shapes()}
 
 
+def aligned(count: int) -> np.ndarray:
+    """Zeros that start at a cache line, so that no vector straddles two."""
+    spare = np.zeros(count + LINE, np.float32)
+    start = -spare.ctypes.data // 4 % LINE
+    return spare[start : start + count]
+
+
 def view(memory: np.ndarray, block: Block, size: tuple[int, ...]) -> np.ndarray:
     """The numbers of a block as a writable array of the given size (a vector reads columns)."""
     strides = (block.row, block.column) if len(size) == 2 else (block.column,)
@@ -254,14 +262,14 @@ def _sizes(shape: ClassTokenShape, length: int, batch: int) -> Sizes:
 
 
 class _Placer:
-    """Gives out consecutive blocks with rows of whole vectors."""
+    """Gives out consecutive blocks with rows of whole vectors, from cache line to cache line."""
 
     def __init__(self) -> None:
         self.end = 0
 
     def __call__(self, rows: int, columns: int) -> Block:
         block = Block(self.end, _padded(columns), 1)
-        self.end += rows * block.row
+        self.end += -(-rows * block.row // LINE) * LINE
         return block
 
 

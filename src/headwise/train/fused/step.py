@@ -35,17 +35,16 @@ def run(
     losses: np.ndarray,
     outputs: Memory,
 ) -> None:
-    """Steps over the rows of `order`; without rates, only the outputs for order[0].
+    """Steps over the rows of `order`; without rates, only the outputs, one row after another.
 
     `inputs` is (count, token_dim, length) flattened, `targets` (count, outputs) flattened.
     `taken` steps were made before.
     """
-    steps = max(rates.size, 1)
-    for step in range(steps):
+    learn = rates.size > 0
+    for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)
         share_scores(memory, sizes, scratch)
-        learn = rates.size > 0
         if learn:
             clear(memory, sizes, scratch, state)
         batch, loss = order.shape[1], 0.0
@@ -59,7 +58,7 @@ def run(
                 read_back(memory, sizes, weights, grads, scratch, first, count)
                 pool_back(memory, sizes, grads, scratch, count)
             else:
-                emit(memory, sizes, scratch, first, count, outputs)
+                emit(memory, sizes, scratch, first, count, outputs[step * batch * sizes.outputs :])
         if learn:
             losses[step] = loss
             read_gradients(memory, sizes, weights, grads, scratch, batch)
