@@ -113,13 +113,13 @@ def test_a_stopped_probe_goes_on(short: None, tmp_path: Path) -> None:
 
     def stop(fraction: float, doing: str) -> None:
         steps.append(fraction)
-        if fraction > 0.6:
+        if fraction > 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         headwise.probe(*data, **options, state=state, jobs=1, on_progress=stop)
     kept = len(next(iter(json.loads(state.read_text())["probes"].values())))
-    assert 0 < kept < 4
+    assert 0 < kept < 3
     resumed = headwise.probe(*data, **options, state=state)
     assert resumed.to_data()["evidence"] == whole.to_data()["evidence"]
     again = headwise.probe(*data, **options, state=state, on_progress=stop)  # nothing is trained

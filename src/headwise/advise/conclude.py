@@ -216,8 +216,8 @@ def _data_notes(samples: Samples | None, data: Prepared | None, positions: bool)
     notes = []
     if positions:
         notes.append("The networks were given positions: without them the error is larger.")
-    if data.normal_scores:
-        notes.append("Heavy-tailed targets were replaced by their normal scores.")
+    if data.compressed:
+        notes.append("The target's heavy tails were compressed (asinh).")
     return notes
 
 

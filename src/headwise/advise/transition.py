@@ -27,7 +27,7 @@ CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
-FIRST_SEEDS, MORE_SEEDS = (0, 1, 2), (3, 4, 5)
+FIRST_SEEDS, WIDE_SEED, MORE_SEEDS = (0, 1), 2, (3, 4, 5)
 
 Progress = Callable[[float, str], None]
 
@@ -89,7 +89,7 @@ class Transition:
 def find_transition(
     data: Prepared, most_heads: int, seed: int, clock: Clock, state: State, jobs: int | None = None
 ) -> Transition:
-    """Three seeds with narrow heads and one with wide ones; three longer seeds if still unclear."""
+    """Two seeds with narrow heads and one with wide ones; three longer seeds if still unclear."""
 
     def plan(number: int, head_dim: int, longer: int = 1) -> Plan:
         return Plan(
@@ -100,7 +100,7 @@ def find_transition(
             tuning_steps=longer * TUNING_STEPS,
         )
 
-    first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(0, WIDE_HEAD_DIM)]
+    first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
     found = run(data, first, clock, state, jobs)
     transition = Transition(tuple(found), most_heads)
     if transition.hopeful and transition.verdict.confidence < CLEAR:
