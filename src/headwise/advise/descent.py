@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from torch import Tensor
 
+from headwise.advise.prepare import Prepared
 from headwise.advise.removal import remove_head
-from headwise.advise.samples import Prepared
 from headwise.advise.surrogate import influential_tokens
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape

@@ -11,7 +11,7 @@ import pandas as pd
 from headwise.advise.verdict import CONFIDENT
 from headwise.lab import study
 
-COLUMNS = ("method", "quantity", "heads", "head_dim", "seed", "value")
+COLUMNS = ("method", "quantity", "heads", "head_dim", "length", "seed", "value")
 ERROR = "held-out error"
 
 

@@ -1,14 +1,17 @@
 """How many heads does this task need? Everything the probe knows, in one verdict."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headwise.advise.conclude import conclude, refuse
+from headwise.advise.conclude import conclude, refuse, with_lengths
 from headwise.advise.finding import Finding
 from headwise.advise.invariance import Invariance, look_at_shorter
+from headwise.advise.lengths import measure_lengths
+from headwise.advise.prepare import prepare
 from headwise.advise.samples import LEAST_SAMPLES, Kind, Samples
 from headwise.advise.sensitivity import Sensitivity, measure_sensitivity
 from headwise.advise.state import State
@@ -59,38 +62,51 @@ def probe(
         "give inputs and targets, or a target function and its sampler",
     )
     require((inputs is None) != (target is None), "give either data or a function, not both")
-    clock = Clock(seconds, on_progress or (lambda fraction, doing: None))
+    request = _Request(
+        clock=Clock(seconds, on_progress or (lambda fraction, doing: None)),
+        max_heads=max_heads,
+        kind=kind,
+        positions=positions,
+        seed=seed,
+        state=state,
+        jobs=jobs,
+    )
     if target is not None and sampler is not None:
-        function = Target(target, sampler)
-        return _probe_function(function, clock, max_heads, train, kind, seed, state, jobs)
-    samples = Samples.of(inputs, targets, mask, kind)
-    return _probe_samples(samples, clock, max_heads, positions, seed, state, jobs)
+        return _probe_function(Target(target, sampler), train, request)
+    return _probe_samples(Samples.of(inputs, targets, mask, kind), request)
 
 
-def _probe_function(
-    function: Target,
-    clock: Clock,
-    max_heads: int,
-    train: bool | None,
-    kind: Kind | None,
-    seed: int,
-    state: str | Path | None,
-    jobs: int | None,
-) -> Finding:
+@dataclass(frozen=True)
+class _Request:
+    """What the user wants, beside the task."""
+
+    clock: Clock
+    max_heads: int
+    kind: Kind | None
+    positions: bool | None
+    seed: int
+    state: str | Path | None
+    jobs: int | None
+
+
+def _probe_function(function: Target, train: bool | None, request: _Request) -> Finding:
+    seed, clock = request.seed, request.clock
     clock.on_progress(0.0, "counting influential tokens")
     few = function.draw(512, (seed, _DRAW))
     if (function(few).std(0) == 0).all():
         return refuse("the target is constant: it needs no head at all", "another target")
     counted = measure_sensitivity(function, seed)
     invariance = look_at_shorter(function, counted, seed)
-    if train or (train is None and not _settles(counted, invariance)):
-        drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
-        samples = Samples.of(drawn, _squeezed(function(drawn)), None, kind)
-        ordered = not invariance.permutations
-        return _probe_samples(
-            samples, clock, max_heads, ordered, seed, state, jobs, counted, invariance
-        )
-    return conclude(counted=counted, invariance=invariance, most_heads=max_heads, clock=clock)
+    if not train and (train is False or _settles(counted, invariance)):
+        return conclude(counted=counted, invariance=invariance, clock=clock)
+    drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
+    samples = Samples.of(drawn, _squeezed(function(drawn)), None, request.kind)
+    ordered = replace(request, positions=not invariance.permutations)
+    finding = _probe_samples(samples, ordered, counted, invariance)
+    if finding.heads is None or not invariance.permutations or samples.kind != "regression":
+        return finding
+    trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
+    return with_lengths(finding, trend)
 
 
 def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
@@ -104,12 +120,7 @@ def _squeezed(values: np.ndarray) -> np.ndarray:
 
 def _probe_samples(
     samples: Samples,
-    clock: Clock,
-    max_heads: int,
-    positions: bool | None,
-    seed: int,
-    state: str | Path | None,
-    jobs: int | None,
+    request: _Request,
     counted: Sensitivity | None = None,
     invariance: Invariance | None = None,
 ) -> Finding:
@@ -121,18 +132,18 @@ def _probe_samples(
             f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
             "(probe(target=..., sampler=...))",
         )
-    kept = State(state, samples.fingerprint)
+    seed, clock = request.seed, request.clock
+    state = State(request.state, samples.fingerprint)
+    positions = request.positions
     if positions is None:
         positions = choose_positions(samples, seed, clock)
-    data = samples.prepare(seed, positions)
-    transition = find_transition(data, max_heads, seed, clock, kept, jobs)
+    data = prepare(samples, seed, positions)
+    transition = find_transition(data, request.max_heads, seed, clock, state, request.jobs)
     return conclude(
         counted=counted,
         invariance=invariance,
         transition=transition,
-        samples=samples,
         data=data,
         positions=positions,
-        most_heads=max_heads,
         clock=clock,
     )

@@ -1,36 +1,19 @@
-"""The user's data, checked and made ready: standard units, a held-out part, extra coordinates.
-
-What the network is given beside the raw token, so that nothing but the heads limits it:
-- the squares of the coordinates, where tokens are small: a bowl is then a sum, not an
-  approximation by ReLUs, and the error floor that hides the transition falls;
-- for padded sequences one coordinate that says "padding". The padded token is a constant, so one
-  direction of the score hides it from a head; no assumption about the target is made;
-- the position as sines and cosines, where the target depends on it (see `positions`).
-A monotone function of a target needs the same heads, so targets with heavy tails are replaced by
-their normal scores: otherwise a few sequences would be all of the error.
-"""
+"""The user's data, checked: sequences, targets or labels, and which tokens are real."""
 
 import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float
-from scipy.stats import norm
 from torch import Tensor
 
 from headwise.errors import require
-from headwise.train.engine import Dataset
 from headwise.train.training import Loss
 
 Kind = Literal["regression", "classification"]
 LEAST_SAMPLES = 500
-HOLDOUT, LEAST_HOLDOUT, MOST_HOLDOUT = 0.1, 100, 4000
-HEAVY_TAILS = 6.0  # kurtosis above which normal scores are used; a Gaussian's is 3
 MOST_CLASSES = 100
-SQUARED_UP_TO = 16  # token coordinates
-_SPLIT = 0x5A3B
 
 
 @dataclass(frozen=True)
@@ -105,51 +88,6 @@ class Samples:
         """Every output is the same for all sequences."""
         return bool((self.targets.min(0) == self.targets.max(0)).all())
 
-    def prepare(self, seed: int, positions: bool) -> "Prepared":
-        """Shuffle, split, scale."""
-        order = np.random.default_rng([seed, _SPLIT]).permutation(self.count)
-        held = int(np.clip(HOLDOUT * self.count, LEAST_HOLDOUT, MOST_HOLDOUT))
-        tokens = torch.from_numpy(self._tokens(positions)[order])
-        targets, normal_scores = self._targets()
-        values = torch.from_numpy(targets[order]).float()
-        train = Dataset(tokens[held:], values[held:])
-        holdout = Dataset(tokens[:held], values[:held])
-        ignorance = _ignorance(train, holdout, self.loss)
-        return Prepared(train, holdout, self.loss, ignorance, normal_scores)
-
-    def _tokens(self, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:
-        real = np.ones(self.inputs.shape[:2], bool) if self.mask is None else self.mask
-        parts = [_standard(self.inputs, real)]
-        if self.inputs.shape[2] <= SQUARED_UP_TO:
-            parts.append(_standard(parts[0] ** 2, real))
-        if positions:
-            parts.append(np.tile(_waves(self.length), (self.count, 1, 1)))
-        if self.mask is not None:
-            parts = [part * self.mask[:, :, None] for part in parts]
-            parts.append(~self.mask[:, :, None])
-        return np.concatenate([part.astype(np.float32) for part in parts], 2)
-
-    def _targets(self) -> tuple[np.ndarray, bool]:
-        if self.kind == "classification":
-            return self.targets, False
-        spread = self.targets.std(0)
-        varying = self.targets[:, spread > 0]
-        standard = (varying - varying.mean(0)) / varying.std(0)
-        heavy = (standard**4).mean(0) > HEAVY_TAILS
-        scores = norm.ppf((_ranks(varying) + 0.5) / self.count)
-        return np.where(heavy, scores, standard), bool(heavy.any())
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What training sees. `ignorance` is the held-out loss of the best constant answer."""
-
-    train: Dataset
-    holdout: Dataset
-    loss: Loss
-    ignorance: float
-    normal_scores: bool
-
 
 def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
     arrays = [_array(row, "a sequence") for row in rows]
@@ -201,29 +139,3 @@ def _one_hot(values: np.ndarray) -> np.ndarray:
         f"there are {len(classes)} classes; the probe takes at most {MOST_CLASSES}",
     )
     return np.eye(len(classes))[index]
-
-
-def _standard(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Mean 0 and deviation 1 over the real tokens; a coordinate that is constant becomes 0."""
-    rows = tokens[real].astype(np.float64)
-    spread = rows.std(0)
-    return (tokens - rows.mean(0)) / np.where(spread > 1e-12, spread, 1)
-
-
-def _waves(length: int) -> np.ndarray:
-    """Sines and cosines of the position with periods 2, 4, … up to twice the length."""
-    periods = 2.0 ** np.arange(1, int(np.ceil(np.log2(max(length, 2)))) + 2)
-    angles = 2 * np.pi * np.arange(length)[:, None] / periods
-    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
-
-
-def _ranks(columns: np.ndarray) -> np.ndarray:
-    return np.argsort(np.argsort(columns, axis=0, kind="stable"), axis=0, kind="stable")
-
-
-def _ignorance(train: Dataset, holdout: Dataset, loss: Loss) -> float:
-    mean = train.targets.double().mean(0)
-    held = holdout.targets.double()
-    if loss == "mse":
-        return float((held - mean).square().mean())
-    return float(-(held * torch.log(mean.clamp_min(1e-9))).sum(1).mean())
