@@ -100,7 +100,7 @@ RANK_IN_CONTEXT = Study(
     question="Linear regression in context: does splitting the width into more heads hurt?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("about 180 CPU-seconds: 1½ minutes on two cores", quick_parts),
+        "quick": Tier("about 180 CPU-seconds: 1½ minutes on two cores (estimated)", quick_parts),
         "standard": Tier(
             "about 1.8 CPU-hours: 55 minutes on two cores (estimated)", standard_parts
         ),

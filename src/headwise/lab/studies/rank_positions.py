@@ -9,10 +9,11 @@ from headwise.train.streaming import Streaming
 
 
 def quick_parts() -> dict[str, list[Run]]:
-    """d = 4 with 4 concatenated coordinates (3 points) or 8 (8 points); one and two layers."""
-    few, many = shared.farthest(4, 3, "concatenated"), shared.farthest(4, 8, "concatenated")
-    one = Streaming(steps=3_000, rate=0.01, batch=64, validation=2048)
-    runs = shared.encoder_runs((few, many), (2, 4), (1, 2), (1,), one, seeds=2, ffn=64)
+    """d = 4 with 4 concatenated coordinates (3 points) or 16 (16 points); one and two layers."""
+    few, many = shared.farthest(4, 3, "concatenated"), shared.farthest(4, 16, "concatenated")
+    training = Streaming(steps=3_000, rate=0.01, batch=64, validation=2048)
+    ranks, depths = (2, 4), (1, 2)
+    runs = shared.encoder_runs((few, many), ranks, depths, (1,), training, seeds=2, ffn=64)
     return {"positions": runs}
 
 
@@ -103,9 +104,10 @@ RANK_POSITIONS = Study(
         *shared.NOTES,
         "Positions are fixed orthonormal codes, appended to a point or added to it; the answer is "
         "the point without its code. The paper leaves the codes open.",
-        "Quick: d = 4, concatenated, 3 and 8 points, one and two layers, feed-forward width 64, "
+        "Quick: d = 4, concatenated, 3 and 16 points, one and two layers, feed-forward width 64, "
         "batch 64, 3000 steps instead of d = 64, 16 points, one and three layers, 2048, 256, "
-        "200,000.",
+        "200,000. The sizes were chosen after a run with 3 and 8 points, where the second layer "
+        "still reduced the error 1.37× with 8.",
     ),
     setting=shared.SETTING,
     rows=("positions", "points", "rank"),

@@ -148,7 +148,7 @@ def depth_gains(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def depth_helps_at_small_n(results: pd.DataFrame) -> Verdict:
-    """Layers reduce the low-rank error with the fewest points, and less so with the most."""
+    """Layers reduce the low-rank error with the fewest points, and not with the most."""
     gains = depth_gains(results)
     if len(gains) < 2:
         return NOT_TESTED
@@ -156,7 +156,7 @@ def depth_helps_at_small_n(results: pd.DataFrame) -> Verdict:
     few, many = float(best.iloc[0]), float(best.iloc[-1])
     numbers = ", ".join(f"N = {points}: {gain:.2f}×" for points, gain in best.items())
     return _verdict(
-        few >= HELPS and many < few and many < 2 * HELPS,
+        few >= HELPS > many,
         f"error of one layer over that of the deepest, at best: {numbers}",
     )
 
