@@ -3,8 +3,8 @@
 Every step carries, for each coordinate, a bound `size` on the exact value and a bound `error` on
 what rounding has done to it. A dot product of n terms computed in any order, with or without fused
 multiply–add, errs by at most γ_n Σ|terms| (Higham, Accuracy and Stability, §3.1); six further
-roundings cover the stored weights and the bias. The order in which the network folds its maps
-together is that of `nets.class_token`.
+roundings cover the stored weights and the bias. A product of several maps counts the roundings of
+all of them, so the bound holds whether `nets.class_token` folds them together first or not.
 """
 
 from collections.abc import Mapping
