@@ -18,7 +18,7 @@ from headwise.train.training import Training
 
 LENGTHS = (8, 16, 32, 64, 128)
 WIDTHS = (12, 16, 24, 32, 48, 64)
-QUICK = Training(steps=8_000, rate=1e-2)
+QUICK = Training(steps=8_000, rate=1e-2, evaluations=20)
 STANDARD = Training(steps=32_000, rate=5e-3)
 
 PARTS = {
