@@ -26,16 +26,14 @@ from torch import nn
 
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
-from headwise.train.engine import Dataset
+from headwise.train.engine import Dataset, Engine
 from headwise.train.fused.engine import FusedEngine
 from headwise.train.fused.host import LANES
 from headwise.train.fused.simd import add, fma, load, splat, store
+from headwise.train.memory import keep_freed_memory
+from headwise.train.stacked import StackedEngine
 from headwise.train.training import Training
-
-try:
-    from headwise.train.stacked import StackedEngine
-except ImportError:
-    StackedEngine = None
+from plain import PlainNet
 
 TOKEN_DIM, HEAD_DIM, WIDTH = 4, 8, 32
 SEQUENCES = 2000
@@ -45,26 +43,10 @@ HALF = np.float32(0.5)
 Contender = Callable[[int], int]  # runs about so many steps and returns how many model-steps
 
 
-class PlainNet(nn.Module):
-    def __init__(self, heads: int) -> None:
-        super().__init__()
-        dim = heads * HEAD_DIM
-        self.embed = nn.Sequential(nn.Linear(TOKEN_DIM, WIDTH), nn.ReLU(), nn.Linear(WIDTH, dim))
-        self.class_token = nn.Parameter(0.02 * torch.randn(1, 1, dim))
-        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.readout = nn.Sequential(nn.Linear(dim, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        start = self.class_token.expand(len(inputs), 1, -1)
-        tokens = torch.cat([self.embed(inputs), start], 1)
-        mixed, _ = self.attention(tokens, tokens, tokens, need_weights=False)
-        return self.readout(mixed[:, -1])
-
-
 def plain(heads: int, length: int, batch: int) -> Contender:
-    net = PlainNet(heads)
+    net = PlainNet(TOKEN_DIM, WIDTH, heads, HEAD_DIM)
     optimizer = torch.optim.Adam(net.parameters(), 1e-3, fused=True)
-    batches = torch.randn(8, batch, length, TOKEN_DIM), torch.randn(8, batch, 1)
+    batches = torch.randn(8, batch, length, TOKEN_DIM), torch.randn(8, batch)
 
     def steps(count: int) -> int:
         for step in range(count):
@@ -78,10 +60,7 @@ def plain(heads: int, length: int, batch: int) -> Contender:
     return steps
 
 
-def engine(kind: type, members: int, heads: int, length: int, batch: int) -> Contender:
-    shape = ClassTokenShape.standard(token_dim=TOKEN_DIM, heads=heads, head_dim=HEAD_DIM)
-    training = Training(steps=1, rate=1e-3, batch=batch)
-    built = kind(shape, training, [initial_params(shape, seed) for seed in range(members)])
+def steps_of(engine: Engine, members: int, length: int, batch: int) -> Contender:
     rng = np.random.default_rng(0)
     inputs = rng.standard_normal((SEQUENCES, length, TOKEN_DIM), np.float32)
     targets = rng.standard_normal((SEQUENCES, 1), np.float32)
@@ -89,21 +68,24 @@ def engine(kind: type, members: int, heads: int, length: int, batch: int) -> Con
 
     def steps(count: int) -> int:
         order = rng.integers(0, SEQUENCES, (members, count, batch))
-        built.advance(data, order, np.full(count, 1e-3))
+        engine.advance(data, order, np.full(count, 1e-3))
         return members * count
 
     return steps
 
 
 def fused(heads: int, length: int, batch: int) -> Contender:
-    return engine(FusedEngine, 1, heads, length, batch)
+    shape = ClassTokenShape.standard(token_dim=TOKEN_DIM, heads=heads, head_dim=HEAD_DIM)
+    training = Training(steps=1, rate=1e-3, batch=batch)
+    engine = FusedEngine(shape, training, [initial_params(shape, 0)])
+    return steps_of(engine, 1, length, batch)
 
 
-def contenders(heads: int, length: int, batch: int) -> dict[str, Contender]:
-    made = {"plain": plain(heads, length, batch), "fused": fused(heads, length, batch)}
-    if StackedEngine is not None:
-        made["stacked"] = engine(StackedEngine, STACKED_MEMBERS, heads, length, batch)
-    return made
+def stacked(heads: int, length: int, batch: int) -> Contender:
+    shape = ClassTokenShape.standard(token_dim=TOKEN_DIM, heads=heads, head_dim=HEAD_DIM)
+    training, seeds = Training(steps=1, rate=1e-3, batch=batch), range(STACKED_MEMBERS)
+    engine = StackedEngine(shape, training, [initial_params(shape, s) for s in seeds], seeds)
+    return steps_of(engine, STACKED_MEMBERS, length, batch)
 
 
 def folded_flops(heads: int, length: int, batch: int) -> int:
@@ -156,22 +138,23 @@ def rates(made: dict[str, Contender], rounds: int, seconds: float) -> dict[str, 
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
-def compare(cases: list[tuple[int, int, int]], rounds: int) -> None:
+def compare(
+    name: str, contender: Callable[..., Contender], cases: list[tuple[int, int, int]], rounds: int
+) -> None:
     print(
         f"{'length':>6} {'batch':>5} {'heads':>5}  {'engine':8} {'steps/s':>9} {'ratio':>7} of peak"
     )
     for length, batch, heads in cases:
-        made = contenders(heads, length, batch) | {"peak": peak}
+        case = (heads, length, batch)
+        made = {"plain": plain(*case), name: contender(*case), "peak": peak}
         found = rates(made, rounds, 0.3)
         top = found.pop("peak")
-        for name, rate in found.items():
+        for engine, rate in found.items():
             share = rate * folded_flops(heads, length, batch) / top
             print(
-                f"{length:6} {batch:5} {heads:5}  {name:8} {rate:9.1f} "
+                f"{length:6} {batch:5} {heads:5}  {engine:8} {rate:9.1f} "
                 f"{rate / found['plain']:6.1f}×  {share:6.1%}"
             )
-        if "stacked" not in found:
-            print(f"{length:6} {batch:5} {heads:5}  stacked  not in this version")
     print(f"one thread; peak {top / 1e9:.0f} GFLOP/s measured; vectors of {LANES} floats\n")
 
 
@@ -221,7 +204,10 @@ def main() -> None:
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     heads = (4,) if quick else (1, 4, 8)
-    compare(list(product((32, 128), (256, 32), heads)), rounds=3 if quick else 9)
+    rounds = 3 if quick else 9
+    compare("fused", fused, list(product((32, 128), (256, 32), heads)), rounds)
+    keep_freed_memory()  # as headwise's workers do; from here on the plain loop has it too
+    compare("stacked", stacked, list(product((32, 128), (256, 32), (4,))), rounds)
     linearity(rounds=5 if quick else 15)
     workers(rounds=3 if quick else 7)
 
