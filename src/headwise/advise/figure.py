@@ -33,7 +33,7 @@ def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
         "value:Q",
         title="held-out error (1 = a constant)",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format=".0e", tickCount=6),
+        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-9, 3)]),
     )
     points = (
         alt.Chart(rows)

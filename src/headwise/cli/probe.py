@@ -125,9 +125,9 @@ def probe_eval(
         records = {"summary": summary.to_dict("records"), "rows": rows(found).to_dict("records")}
         print(json.dumps(records, default=str))
         return
-    listing = Table(*summary.columns, title=f"{tasks} tasks of seed {seed}")
-    for row in summary.itertuples(index=False):
-        listing.add_row(*map(str, row))
+    listing = Table(f"{tasks} tasks of seed {seed}", *summary["given"])
+    for name in summary.columns.drop("given"):
+        listing.add_row(name, *map(str, summary[name]))
     Console().print(listing)
 
 
