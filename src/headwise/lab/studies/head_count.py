@@ -19,7 +19,7 @@ from headwise.train.training import Training
 LENGTHS = (8, 16, 32, 64, 128)
 WIDTHS = (12, 16, 24, 32, 48, 64)
 QUICK = Training(steps=8_000, rate=1e-2, evaluations=20)
-STANDARD = Training(steps=32_000, rate=5e-3)
+STANDARD = Training(steps=48_000, rate=5e-3)
 
 PARTS = {
     "transition": "Table 2, figure 1a: heads × length, 8 dimensions a head",
@@ -136,8 +136,8 @@ HEAD_COUNT = Study(
     paper="The Effect of Attention Head Count on Transformer Approximation, arXiv 2510.06662",
     tiers={
         "quick": Tier("about 2 CPU-minutes", quick_parts),
-        "standard": Tier("about 40 CPU-minutes", standard_parts),
-        "full": Tier("about 15 CPU-hours", full_parts),
+        "standard": Tier("about 55 CPU-minutes", standard_parts),
+        "full": Tier("about 20 CPU-hours", full_parts),
     },
     parts=PARTS,
     published=lambda: published_tables(
