@@ -100,6 +100,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # CI may ignore it
     )
     wait_for_a_record(store)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
