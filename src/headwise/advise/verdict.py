@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
 FLOOR = 3e-4
-ENOUGH_SPREAD = 0.15
-SURPRISES, SURPRISE_RANGE = 0.01, 10.0  # share, and the range of c over which they spread
+ENOUGH_SPREAD = 0.2
+SURPRISES, SURPRISE_RANGE = 0.02, 10.0  # share, and the range of c over which they spread
 CREDIBLE = 0.95
 CONFIDENT = 0.9
 
