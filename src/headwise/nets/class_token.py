@@ -94,14 +94,24 @@ def _before_last_layer(
 def _embed_hidden(
     shape: ClassTokenShape, params: Params, inputs: Tensor
 ) -> Float[Tensor, "members batch length hidden"]:
-    """The last hidden layer of the embedding, r_t."""
-    hidden = inputs.expand(params["class_token"].shape[0], -1, -1, -1)
-    for index in range(len(shape.embed.widths)):
+    """The last hidden layer of the embedding, r_t.
+
+    The largest arrays of the network, so memory is what counts: the bias is a column of the first
+    product, not an array to start from, and the activation works on the product itself, not on a
+    view of it (of which autograd would keep, clear and copy the whole).
+    """
+    if not shape.embed.widths:
+        return inputs.expand(params["class_token"].shape[0], -1, -1, -1)
+    weight, bias = _weights(params, "embed.0")
+    tokens = functional.pad(inputs.flatten(1, 2), (0, 1), value=1.0)
+    hidden = tokens.expand(len(weight), -1, -1) @ torch.cat([weight, bias.unsqueeze(2)], 2).mT
+    if shape.positions and shape.position_kind == "concat":
+        hidden = hidden + params["positions"][:, : inputs.shape[2]].repeat(1, inputs.shape[1], 1)
+    hidden = _activate(hidden, shape.embed.activation)
+    for index in range(1, len(shape.embed.widths)):
         hidden = _linear(hidden, *_weights(params, f"embed.{index}"))
-        if index == 0 and shape.positions and shape.position_kind == "concat":
-            hidden = hidden + params["positions"][:, None, : inputs.shape[2]]
         hidden = _activate(hidden, shape.embed.activation)
-    return hidden
+    return hidden.unflatten(1, inputs.shape[1:3])
 
 
 def _attend_folded(
@@ -189,8 +199,9 @@ def _finish(
 
 def _linear(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """weight[m]·x + bias[m] for every row x of member m, as one batched product."""
-    flat = rows.flatten(1, -2)
-    return torch.baddbmm(bias.unsqueeze(1), flat, weight.mT).unflatten(1, rows.shape[1:-1])
+    if rows.dim() == 3:
+        return torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
+    return _linear(rows.flatten(1, -2), weight, bias).unflatten(1, rows.shape[1:-1])
 
 
 def _activate(values: Tensor, activation: str) -> Tensor:
