@@ -75,7 +75,7 @@ RANK_DIMENSION = Study(
     question="At equal parameters, how does the error depend on rank and dimension?",
     paper=shared.PAPER,
     tiers={
-        "quick": Tier("about 140 CPU-seconds: 1½ minutes on two cores (estimated)", quick_parts),
+        "quick": Tier("about 110 CPU-seconds: a minute on two cores", quick_parts),
         "standard": Tier(
             "about 1.4 CPU-hours: 45 minutes on two cores (estimated)", standard_parts
         ),
