@@ -5,7 +5,7 @@ weights out) and computes through transformers' attention functions, so that `ge
 masks, half precision, `torch.compile` and the attention implementation setting keep working.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -55,7 +55,7 @@ class HeadBucket(nn.Module):
         self, role: str, flat: Float[Tensor, "b t width"], dim: int
     ) -> Float[Tensor, "b h t dim"]:
         """New tokens' columns split into heads, zeros where a head is smaller than the largest."""
-        columns: Tensor | None = getattr(self, f"{role}_columns")
+        columns = self._buffers[f"{role}_columns"]
         if columns is not None:
             flat = nn.functional.pad(flat, (0, 1)).index_select(-1, columns)
         return self.split_heads(flat, dim)
@@ -63,16 +63,25 @@ class HeadBucket(nn.Module):
     def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
         return torch.unflatten(flat, -1, (-1, dim)).transpose(1, 2)
 
+    def of_one_size(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        """Zeros after the shorter of keys and values: fused attention asks for equal sizes."""
+        more = self.qk_dim - self.v_dim
+        if more > 0:
+            value = nn.functional.pad(value, (0, more))
+        elif more < 0:
+            query = nn.functional.pad(query, (0, -more))
+            key = nn.functional.pad(key, (0, -more))
+        return query, key, value
+
     def rotate(
         self, heads: Float[Tensor, "b h t dim"], cos: Tensor, sin: Tensor, repeat: int
     ) -> Float[Tensor, "b h t dim"]:
-        """RoPE with each kept pair's own frequency."""
-        if self.rotary_columns is None:
-            cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
-        else:
-            columns: Int[Tensor, "h dim"] = self.rotary_columns.repeat_interleave(repeat, dim=0)
-            cos = cos[..., columns].transpose(1, 2)
-            sin = sin[..., columns].transpose(1, 2)
+        """RoPE with each kept pair's own frequency; cos and sin are (b, 1, t, head_dim)."""
+        columns: Int[Tensor, "h dim"] | None = self._buffers["rotary_columns"]
+        if columns is not None:
+            columns = columns.repeat_interleave(repeat, dim=0)
+            cos = cos[:, 0][..., columns].transpose(1, 2)
+            sin = sin[:, 0][..., columns].transpose(1, 2)
         first, second = heads.chunk(2, dim=-1)
         return heads * cos + torch.cat((-second, first), dim=-1) * sin
 
@@ -103,7 +112,7 @@ class CompressedAttention(nn.Module):
         self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank)
         self.v_proj = nn.Linear(hidden, sum(self.value_widths), bias="value" in biases)
         self.o_proj = output_projection(site, layout) if site.output_inside else None
-        self.output_dropout = nn.Dropout(site.output_dropout)
+        self.output_dropout = site.output_dropout
 
     def forward(
         self,
@@ -119,7 +128,7 @@ class CompressedAttention(nn.Module):
         values = self._heads("value", self.v_proj(hidden_states), self.value_widths)
         if self.rotary:
             assert position_embeddings is not None
-            cos, sin = position_embeddings
+            cos, sin = (angles.unsqueeze(1) for angles in position_embeddings)
             pairs = list(zip(kinds, queries, keys, strict=True))
             queries = [kind.rotate(q, cos, sin, kind.num_key_value_groups) for kind, q, _ in pairs]
             keys = [kind.rotate(k, cos, sin, 1) for kind, _, k in pairs]
@@ -132,9 +141,7 @@ class CompressedAttention(nn.Module):
         results = [
             attend(
                 kind,
-                q,
-                k,
-                v,
+                *kind.of_one_size(q, k, v),
                 attention_mask,
                 dropout=self.attention_dropout if self.training else 0.0,
                 scaling=self.scaling,
@@ -142,13 +149,19 @@ class CompressedAttention(nn.Module):
             )
             for kind, q, k, v in zip(kinds, queries, keys, values, strict=True)
         ]
-        contexts = [output.flatten(2) for output, _ in results]
+        contexts = [
+            output[..., : kind.v_dim].flatten(2)
+            for kind, (output, _) in zip(kinds, results, strict=True)
+        ]
         context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
-        if kinds[0].context_columns is not None:
-            context = context.index_select(-1, kinds[0].context_columns)
+        real = kinds[0]._buffers["context_columns"]
+        if real is not None:
+            context = context.index_select(-1, real)
         weights = [w for _, w in results if w is not None]
         if self.o_proj is not None:
-            context = self.output_dropout(self.o_proj(context))
+            context = self.o_proj(context)
+            if self.training:
+                context = nn.functional.dropout(context, self.output_dropout)
         return context, torch.cat(weights, dim=1) if len(weights) == len(results) else None
 
     def _heads(self, role: str, flat: Tensor, widths: list[int]) -> list[Tensor]:
@@ -186,11 +199,21 @@ def _side_by_side(heads: list[Float[Tensor, "b h t dim"]]) -> Float[Tensor, "b 1
     return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
 
 
+class Factored(nn.Sequential):
+    """The product of two thin linear maps, without a module's overhead for each."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        thin, wide = cast("list[nn.Linear]", list(self._modules.values()))
+        return nn.functional.linear(
+            nn.functional.linear(inputs, thin.weight, None), wide.weight, wide.bias
+        )
+
+
 def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Module:
     """Dense, or the product of two thin factors."""
     if rank is None:
         return nn.Linear(inputs, outputs, bias=bias)
-    return nn.Sequential(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
+    return Factored(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
 
 
 def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Linear:
