@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
 from headwise.errors import InputError
@@ -48,6 +49,27 @@ def test_a_member_does_not_depend_on_its_neighbours(
     assert same(other_company[1], together[1])
     assert not same(other_company[2], together[1])
     assert not same(together[0], together[1])
+
+
+def test_both_engines_end_in_the_same_distribution_of_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rounding sends trajectories apart, so only their statistics can agree; 32 seeds a side."""
+    training = Training(steps=400, rate=1e-2, batch=32, samples=500, validation=500)
+    shape = ClassTokenShape.standard(token_dim=4, heads=2, head_dim=4, width=16)
+
+    def log_errors(engine: str, first_seed: int, change: dict[str, float]) -> np.ndarray:
+        monkeypatch.setenv("HEADWISE_ENGINE", engine)
+        made = [
+            train(TASK, shape, replace(training, **change), seeds=list(range(start, start + 8)))
+            for start in range(first_seed, first_seed + 32, 8)
+        ]
+        return np.log([outcome.nmse_last for outcomes in made for outcome in outcomes])
+
+    fused, stacked = log_errors("fused", 0, {}), log_errors("stacked", 32, {})
+    assert ks_2samp(fused, stacked).pvalue > 0.01
+    slower = log_errors("fused", 0, {"rate": 2e-3})  # the test is able to see a difference
+    assert ks_2samp(slower, stacked).pvalue < 0.01
 
 
 def test_the_trajectory_is_that_of_torch_adamw_with_clipping() -> None:
