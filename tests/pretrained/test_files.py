@@ -18,7 +18,9 @@ from headwise.cli import app
 from headwise.errors import InputError
 from headwise.pretrained import compress, convert_llama2c, load_model, measure, read_plan
 from headwise.pretrained.calibration import default_text, read_text
+from headwise.pretrained.evaluate import quality
 from headwise.pretrained.llama2c import build_tokenizer
+from headwise.pretrained.objectives import objective_for
 from headwise.pretrained.plan import check_plan, write_plan
 
 
@@ -208,24 +210,26 @@ def test_recovery_brings_the_outputs_closer() -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "vit"])
-def test_a_uniform_result_opens_with_stock_transformers(name: str, tmp_path: Path) -> None:
-    from headwise.pretrained.uniform import stock_model
-
+def test_a_uniform_result_is_judged_as_stock_transformers_opens_it(
+    name: str, tmp_path: Path
+) -> None:
     model = small_model(name)
     material = small_material(model)
-    measurement = measure(model, material)
-    result = compress(
-        model, material, keep=0.7, uniform=True, measurement=measurement, time_it=False
-    )
-    stock_model(model, measurement, result.plan).save_pretrained(tmp_path / "stock")
+    result = compress(model, material, keep=0.7, uniform=True, time_it=False)
+    assert 0.3 < result.evaluation.attention_parameters.ratio <= 0.7
+    result.model.save_pretrained(tmp_path / "stock")
     stock = type(model).from_pretrained(tmp_path / "stock")
-    whole = sum(p.numel() for p in model.parameters())
-    assert sum(p.numel() for p in stock.parameters()) < whole
-    batch = material.held_out[0]
-    with torch.no_grad():
-        ours, theirs = result.model(**batch)[0], stock(**batch)[0]
-    if name == "vit":  # the same function; the others leave out the removed heads' mean
-        torch.testing.assert_close(theirs, ours, rtol=1e-4, atol=1e-5)
+    assert type(stock) is type(result.model)
+    damage, _ = quality(model, stock, objective_for(model), material.held_out)
+    assert damage == pytest.approx(result.evaluation.damage, rel=1e-6)
+
+
+def test_a_uniform_budget_of_half_the_heads_keeps_half_the_heads() -> None:
+    model = small_model("llama", num_attention_heads=6, num_key_value_heads=6)
+    material = small_material(model)
+    result = compress(model, material, keep=0.5, uniform=True, time_it=False)
+    assert result.evaluation.attention_parameters.ratio == 0.5
+    assert result.model.config.num_attention_heads == 3
 
 
 def test_a_family_that_cannot_be_uniform_in_stock_transformers_is_told_so() -> None:

@@ -57,7 +57,7 @@ def compress(
     from headwise.pretrained.material import describe, material_for
     from headwise.pretrained.measure import measure
     from headwise.pretrained.progress import progress_bar
-    from headwise.pretrained.uniform import stock_model, stock_reason
+    from headwise.pretrained.uniform import stock_reason
 
     console = Console(stderr=True)
     require(out is None or not out.exists(), f"{out} exists; choose a new folder")
@@ -87,17 +87,19 @@ def compress(
     passed = max_loss is None or result.evaluation.damage <= max_loss
     report["gate"] = {"max_loss": max_loss, "passed": passed if max_loss is not None else None}
     if out is not None:
-        smaller, reason = result.model, stock_reason(original.config.model_type)
-        if uniform and reason is None and not finetune:
-            smaller = stock_model(original, measurement, result.plan)
-        elif uniform:
-            console.print(reason or "a recovered model is stored in headwise's own layout")
-        save_compressed(smaller, out, plan=result.plan, report=report, tokenizer=tokenizer)
+        save_compressed(result.model, out, plan=result.plan, report=report, tokenizer=tokenizer)
         report["bytes_on_disk"] = sum(file.stat().st_size for file in out.glob("*.safetensors"))
     if as_json:
         print(json.dumps(report))
     else:
-        _show(console, result, report, out)
+        _show(console, result, report)
+        if out is not None:
+            reason = stock_reason(original.config.model_type) if uniform else None
+            also = " or, as it is, with transformers" if uniform and reason is None else ""
+            opens = f"headwise.from_pretrained({str(out)!r})"
+            console.print(f"wrote {out}; open it with {opens}{also}")
+            if reason is not None:
+                console.print(reason)
     if not passed:
         raise typer.Exit(1)
 
@@ -115,7 +117,7 @@ def _cache_fraction(model: Any, measurement: Any, kv_bytes: int) -> float:
     return float(kv_bytes / whole)
 
 
-def _show(console: Console, result: "Compressed", report: dict[str, Any], out: Path | None) -> None:
+def _show(console: Console, result: "Compressed", report: dict[str, Any]) -> None:
     judged = result.evaluation
     table = Table("", "original", "compressed", "ratio")
 
@@ -150,5 +152,3 @@ def _show(console: Console, result: "Compressed", report: dict[str, Any], out: P
     else:
         verdict = "within" if gate["passed"] else "ABOVE"
         console.print(f"quality gate: {judged.damage:.4f} is {verdict} {gate['max_loss']:g}")
-    if out is not None:
-        console.print(f"wrote {out}; open it with headwise.from_pretrained({str(out)!r})")

@@ -20,7 +20,7 @@ def inspect(
     exact: Annotated[
         bool, typer.Option("--exact", help="Also remove each head and measure the loss.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page here.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -30,6 +30,10 @@ def inspect(
     from headwise.pretrained.page import write_page
     from headwise.pretrained.progress import progress_bar
 
+    require(
+        report is None or report.suffix == ".html",
+        f"--report names a page to write, such as report.html; {report} does not end in .html",
+    )
     require(
         report is None or report.absolute().parent.is_dir(),
         f"{report} cannot be written: its folder does not exist",

@@ -17,7 +17,7 @@ from headwise.pretrained.io import record_layouts
 from headwise.pretrained.measure import Measurement, measure
 from headwise.pretrained.plan import METHODS, Plan, check_plan
 from headwise.pretrained.reductions import LayerReductions
-from headwise.pretrained.uniform import uniform_plan
+from headwise.pretrained.uniform import stock_model, stock_reason, uniform_plan
 
 Progress = Callable[[str, int, int], None]
 
@@ -128,7 +128,9 @@ def _finish(
     time_it: bool,
     progress: Progress,
 ) -> Compressed:
-    smaller = apply_plan(model, measurement, plan)
+    uniform = plan.budget is not None and plan.budget.get("uniform")
+    stock = uniform and stock_reason(measurement.identity["model_type"]) is None
+    smaller = (stock_model if stock else apply_plan)(model, measurement, plan)
     sites, objective = measurement.sites, measurement.objective
     certificates = certify(
         model, sites, reductions_of(measurement, plan.method), plan.layers, material.calibration

@@ -37,6 +37,7 @@ def stock_reason(model_type: str) -> str | None:
 
 def uniform_plan(measurement: Measurement, budget: Budget) -> Plan:
     """The one shape for all layers with the least predicted damage within the budget."""
+    means = measurement.identity["model_type"] not in _LLAMA_LIKE  # see `_llama_state`
     limit = budget.fraction * total(measurement, budget.counts)
     best: tuple[float, tuple[LayerShape, ...]] | None = None
     for heads, qk_dim, v_dim in _candidates(measurement):
@@ -46,7 +47,9 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> Plan:
             shapes.append(shape)
             damage += loss
         parts = zip(measurement.sites, shapes, measurement.reductions, strict=True)
-        cost = sum(shape_cost(s, shape, r.weights, budget.counts) for s, shape, r in parts)
+        cost = sum(
+            shape_cost(s, shape, r.weights, budget.counts, means=means) for s, shape, r in parts
+        )
         if cost <= limit and (best is None or damage < best[0]):
             best = (damage, tuple(shapes))
     require(best is not None, f"no uniform shape keeps {budget.fraction:.1%} or less")
@@ -114,7 +117,11 @@ def stock_model(model: Any, measurement: Measurement, plan: Plan) -> Any:
 def _llama_state(
     model: nn.Module, measurement: Measurement, index: int, site: AttentionSite, shape: LayerShape
 ) -> dict[str, torch.Tensor]:
-    """Only whole heads go, so the original's rows and columns are copied."""
+    """Only whole heads go, so the original's rows and columns are copied.
+
+    The mean of what is cut off would need an output bias, which the configuration ties to biases
+    of all four projections, so it is left out.
+    """
     dim = site.head_dim
 
     def rows(heads: list[int]) -> torch.Tensor:
