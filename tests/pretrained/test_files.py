@@ -209,14 +209,14 @@ def test_recovery_brings_the_outputs_closer() -> None:
     assert after.evaluation.damage < before.evaluation.damage
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "vit"])
+@pytest.mark.parametrize("name", ["llama", "llama-biased", "qwen2", "mistral", "vit"])
 def test_a_uniform_result_is_judged_as_stock_transformers_opens_it(
     name: str, tmp_path: Path
 ) -> None:
     model = small_model(name)
     material = small_material(model)
     result = compress(model, material, keep=0.7, uniform=True, time_it=False)
-    assert 0.3 < result.evaluation.attention_parameters.ratio <= 0.7
+    assert 0.3 < result.evaluation.attention_parameters.ratio < 0.75  # 0.7 and biases
     result.model.save_pretrained(tmp_path / "stock")
     stock = type(model).from_pretrained(tmp_path / "stock")
     assert type(stock) is type(result.model)
@@ -228,7 +228,7 @@ def test_a_uniform_budget_of_half_the_heads_keeps_half_the_heads() -> None:
     model = small_model("llama", num_attention_heads=6, num_key_value_heads=6)
     material = small_material(model)
     result = compress(model, material, keep=0.5, uniform=True, time_it=False)
-    assert result.evaluation.attention_parameters.ratio == 0.5
+    assert result.evaluation.attention_parameters.ratio == pytest.approx(0.5, abs=0.02)
     assert result.model.config.num_attention_heads == 3
 
 

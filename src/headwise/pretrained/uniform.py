@@ -36,8 +36,11 @@ def stock_reason(model_type: str) -> str | None:
 
 
 def uniform_plan(measurement: Measurement, budget: Budget) -> Plan:
-    """The one shape for all layers with the least predicted damage within the budget."""
-    means = measurement.identity["model_type"] not in _LLAMA_LIKE  # see `_llama_state`
+    """The one shape for all layers with the least predicted damage within the budget.
+
+    The output bias that replaces the mean of what is cut off is not counted: half of the heads
+    is half of the budget.
+    """
     limit = budget.fraction * total(measurement, budget.counts)
     best: tuple[float, tuple[LayerShape, ...]] | None = None
     for heads, qk_dim, v_dim in _candidates(measurement):
@@ -48,7 +51,7 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> Plan:
             damage += loss
         parts = zip(measurement.sites, shapes, measurement.reductions, strict=True)
         cost = sum(
-            shape_cost(s, shape, r.weights, budget.counts, means=means) for s, shape, r in parts
+            shape_cost(s, shape, r.weights, budget.counts, means=False) for s, shape, r in parts
         )
         if cost <= limit and (best is None or damage < best[0]):
             best = (damage, tuple(shapes))
@@ -101,13 +104,15 @@ def stock_model(model: Any, measurement: Measurement, plan: Plan) -> Any:
     config.head_dim = kept[0].qk_dim
     if family != "vit":
         config.num_key_value_heads = len(kept)
+    if family == "llama":
+        config.attention_bias = True
     smaller = type(model)(config)
     state = {
         name: tensor
         for name, tensor in model.state_dict().items()
         if not any(name.startswith(site.path + ".") for site in measurement.sites)
     }
-    fill = _vit_state if family == "vit" else _llama_state
+    fill = {"vit": _vit_state, "llama": _llama_state}.get(family, _whole_heads_state)
     for index, site in enumerate(measurement.sites):
         state |= fill(model, measurement, index, site, plan.layers[index])
     smaller.load_state_dict(state)
@@ -117,10 +122,20 @@ def stock_model(model: Any, measurement: Measurement, plan: Plan) -> Any:
 def _llama_state(
     model: nn.Module, measurement: Measurement, index: int, site: AttentionSite, shape: LayerShape
 ) -> dict[str, torch.Tensor]:
+    """The mean of what is cut off needs an output bias; with it come three more, which are zero."""
+    state = dict(cut_layer(site, measurement.reductions[index], shape).state)
+    for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+        state.setdefault(f"{name}.bias", torch.zeros(state[f"{name}.weight"].shape[0]))
+    return {f"{site.path}.{name}": tensor for name, tensor in state.items()}
+
+
+def _whole_heads_state(
+    model: nn.Module, measurement: Measurement, index: int, site: AttentionSite, shape: LayerShape
+) -> dict[str, torch.Tensor]:
     """Only whole heads go, so the original's rows and columns are copied.
 
-    The mean of what is cut off would need an output bias, which the configuration ties to biases
-    of all four projections, so it is left out.
+    The configurations of Mistral and Qwen2 know no output bias, so the mean of what is cut off is
+    lost.
     """
     dim = site.head_dim
 
