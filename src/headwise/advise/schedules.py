@@ -46,16 +46,35 @@ def schedule(
     `seed` matters to "random" alone.
     """
     require(name in SCHEDULES, f"no schedule is called {name!r}; there are {', '.join(SCHEDULES)}")
-    layers, width = whole("layers", layers, most=10_000), whole("width", width)
-    multiple = whole("multiple", multiple, most=width)
-    budget = whole("budget", budget)
-    share = budget / (4 * width * layers)  # heads × dimension of a layer of the uniform schedule
-    dim = usual_head_dim(share, multiple) if head_dim is None else whole("head_dim", head_dim)
-    heads = max(1.0, round(share / dim))
+    grid = Grid.of(layers, width, budget, head_dim, multiple)
+    return fill(targets(name, grid, seed), width=width, budget=budget, multiple=multiple)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What the uniform schedule is at a budget, to which the others are relative."""
+
+    layers: int
+    heads: int
+    share: float  # heads × dimension of a layer
+
+    @staticmethod
+    def of(
+        layers: int, width: int, budget: int, head_dim: int | None = None, multiple: int = 4
+    ) -> "Grid":
+        layers, width = whole("layers", layers, most=10_000), whole("width", width)
+        multiple = whole("multiple", multiple, most=width)
+        share = whole("budget", budget) / (4 * width * layers)
+        dim = usual_head_dim(share, multiple) if head_dim is None else whole("head_dim", head_dim)
+        return Grid(layers, max(1, round(share / dim)), share)
+
+
+def targets(name: str, grid: Grid, seed: int = 0) -> tuple[Target, ...]:
+    """What the named schedule wishes for every layer, whatever the width."""
+    require(name in SCHEDULES, f"no schedule is called {name!r}; there are {', '.join(SCHEDULES)}")
     rng = np.random.default_rng([seed, 0x5CED])
-    pattern = SCHEDULES[name].pattern(layers, heads, rng)
-    targets = [Target(share=part, heads=heads * count) for part, count in pattern]
-    return fill(targets, width=width, budget=budget, multiple=multiple)
+    pattern = SCHEDULES[name].pattern(grid.layers, grid.heads, rng)
+    return tuple(Target(share=part, heads=grid.heads * count) for part, count in pattern)
 
 
 def usual_head_dim(share: float, multiple: int) -> int:
