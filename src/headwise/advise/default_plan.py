@@ -75,8 +75,9 @@ def _reasons(
             f"The first layer has {first.heads} heads: a target of {intrinsic_dim} features needs "
             f"as many heads where it extracts them ({bound.source})."
         )
+    alike = "All layers" if intrinsic_dim is None else "All other layers"
     reasons.append(
-        "All other layers are alike: early-heavy (2510.03784), late-heavy (2404.14619) and "
+        f"{alike} are alike: early-heavy (2510.03784), late-heavy (2404.14619) and "
         "many-then-one (2408.04532) are each published as best, and nothing but measuring on your "
         "data tells which applies."
     )

@@ -11,20 +11,28 @@ from math import inf, sqrt
 
 import numpy as np
 
+from headwise.errors import require
+
 UNIFORM = "uniform"
 
 Pair = tuple[str, int]
 Measure = Callable[[str, list[Pair]], dict[Pair, float]]
-"""`measure(what, pairs)`: the loss of every (candidate, seed); those that diverged have infinity."""
+"""`measure(what, pairs)`: the loss of every (candidate, seed)."""
 
 
 @dataclass(frozen=True)
 class Rungs:
-    """How many seeds each round adds, how many candidates enter it, and the fresh seeds at the end."""
+    """Seeds that each round adds, candidates that enter it, and the fresh seeds at the end."""
 
     seeds: tuple[int, ...] = (3, 3)
     enter: tuple[int, ...] = (1000, 4)
     fresh: int = 5
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.seeds) == len(self.enter) >= 1 and min(self.seeds) >= 1 and self.fresh >= 2,
+            "every round adds a seed or more, and the last comparison takes two or more",
+        )
 
     def runs(self, candidates: int) -> int:
         """An upper bound of all the runs."""
