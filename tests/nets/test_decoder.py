@@ -152,8 +152,8 @@ def test_initial_weights_are_a_function_of_shape_and_seed() -> None:
     first, again, other = (TEXT.initial_params(seed) for seed in (3, 3, 4))
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not torch.equal(first["table"], other["table"])
-    logits = DecoderNet(replace(TEXT, width=64), seed=0)(some_inputs(TEXT))
-    assert logits.std() < 0.5  # near the uniform distribution, whatever the depth
+    deep = replace(TEXT, width=64, layers=8 * LAYERS[:1])
+    assert 0.5 < DecoderNet(deep, seed=0)(some_inputs(TEXT)).std() < 2  # whatever the depth
 
 
 def test_a_decoder_comes_back_from_the_disk(tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ class DecoderShape:
         """Fresh weights: Gaussian of variance 1/inputs, less on the way back into the stream.
 
         What is written into the stream is divided by √(2·layers), so that its variance does not
-        grow with depth (GPT-2); tables have a standard deviation of 0.02.
+        grow with depth (GPT-2). Tables have variance 1/width: with GPT-2's 0.02 the tied head of
+        a narrow decoder takes hundreds of steps to grow (2.80 instead of 2.20 nats a byte after
+        200 steps at width 32).
         """
         rng = np.random.default_rng([seed, 0xDEC0])
         params = {}
@@ -126,7 +128,7 @@ class DecoderShape:
                 values = np.ones(size, np.float32)
             else:
                 values = rng.standard_normal(size, np.float32)
-                values *= 0.02 if name in ("table", "positions") else 1 / sqrt(size[1])
+                values /= sqrt(size[1])
                 if name.endswith(("out.weight", "down.weight")):
                     values /= sqrt(2 * len(self.layers))
             params[name] = torch.from_numpy(values)
