@@ -112,7 +112,7 @@ def tokens(digest: str, kind: str, name: str) -> np.ndarray:
     except (ValueError, EOFError, OSError) as error:
         raise InputError(f"the cached text {path} is damaged ({error}); delete it") from error
     require(
-        kind != BYTES or hashlib.sha256(memoryview(ids)).hexdigest() == digest,
+        kind != BYTES or hashlib.sha256(ids.data).hexdigest() == digest,
         f"the cached text {path} is not what its name says; delete it",
     )
     return ids
