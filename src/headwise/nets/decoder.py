@@ -141,26 +141,42 @@ class DecoderShape:
 
         `inputs`: token numbers (members or 1, batch, length), or real tokens with one axis more.
         """
+        stream = self._enter(params, inputs)
+        for index in range(len(self.layers)):
+            stream = self._layer(params, index, stream)
+        stream = _norm(params, "norm", stream)
+        if not self.vocabulary:
+            return linear(stream, params, "readout")
+        return linear(stream, {"head.weight": params["table"]}, "head")
+
+    def layer_inputs(
+        self, params: Params, inputs: Tensor
+    ) -> list[Float[Tensor, "members batch length width"]]:
+        """What every attention layer reads: the stream before it, after its norm."""
+        stream, read = self._enter(params, inputs), []
+        for index in range(len(self.layers)):
+            read.append(_norm(params, f"layers.{index}.norm1", stream))
+            stream = self._layer(params, index, stream)
+        return read
+
+    def _enter(self, params: Params, inputs: Tensor) -> Tensor:
         self._check(inputs)
         if self.vocabulary:
             stream = _look_up(params["table"], inputs)
         else:
             stream = linear(inputs, params, "into")
-        length = stream.shape[2]
         if self.positions == "learned":
-            stream = stream + params["positions"][:, None, :length]
-        for index, layer in enumerate(self.layers):
-            name = f"layers.{index}"
-            stream = stream + self._attend(
-                params, name, layer, _norm(params, f"{name}.norm1", stream)
-            )
-            if self.ffn:
-                hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
-                stream = stream + linear(functional.gelu(hidden), params, f"{name}.down")
-        stream = _norm(params, "norm", stream)
-        if not self.vocabulary:
-            return linear(stream, params, "readout")
-        return linear(stream, {"head.weight": params["table"]}, "head")
+            stream = stream + params["positions"][:, None, : stream.shape[2]]
+        return stream
+
+    def _layer(self, params: Params, index: int, stream: Tensor) -> Tensor:
+        name = f"layers.{index}"
+        normed = _norm(params, f"{name}.norm1", stream)
+        stream = stream + self._attend(params, name, self.layers[index], normed)
+        if self.ffn:
+            hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
+            stream = stream + linear(functional.gelu(hidden), params, f"{name}.down")
+        return stream
 
     def _attend(
         self,
