@@ -13,6 +13,12 @@ import headwise.tasks  # noqa: F401  (a stored run can be read only where its ta
 from headwise.errors import InputError, require
 from headwise.lab.constructions import Construction, Measurement, build_and_measure
 from headwise.lab.reduced import Reduced, cut_and_measure, reduced_columns, reduced_cost
+from headwise.lab.saturated import (
+    Saturation,
+    saturation_columns,
+    saturation_cost,
+    watch_attention,
+)
 from headwise.lab.spec import Run
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.decoder import DecoderShape
@@ -243,6 +249,9 @@ _KINDS: dict[type, tuple[Kind, ...]] = {
         Kind(Streaming, _train_tokens, _tokens_together, _token_cost, _ngram_columns),
     ),
     Reduced: (Kind(TextTraining, cut_and_measure, lambda run: 1, reduced_cost, reduced_columns),),
+    Saturation: (
+        Kind(TextTraining, watch_attention, lambda run: 1, saturation_cost, saturation_columns),
+    ),
     Construction: (
         Kind(
             Measurement, build_and_measure, lambda run: 1, _construction_cost, _construction_columns

@@ -23,6 +23,10 @@ NAMES = {
     "power": "attention parameters ~ d^p, p",
     "positions": "positions",
     "part": "layer",
+    "layer": "layer",
+    "way": "parameters removed by",
+    "keep": "share of the layer's parameters kept",
+    "weights": "weights",
 }
 _WIDTH, _HEIGHT = 300, 240
 _GREY = "#707070"

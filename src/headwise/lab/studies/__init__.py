@@ -3,6 +3,7 @@
 import importlib
 
 from headwise.errors import InputError, require
+from headwise.lab.studies.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.lab.studies.head_count import HEAD_COUNT
 from headwise.lab.studies.rank_depth import RANK_DEPTH
 from headwise.lab.studies.rank_dimension import RANK_DIMENSION
@@ -10,6 +11,7 @@ from headwise.lab.studies.rank_in_context import RANK_IN_CONTEXT
 from headwise.lab.studies.rank_points import RANK_POINTS
 from headwise.lab.studies.rank_positions import RANK_POSITIONS
 from headwise.lab.studies.rank_random_features import RANK_RANDOM_FEATURES
+from headwise.lab.studies.saturation import SATURATION
 from headwise.lab.study import Study
 
 STUDIES = {
@@ -22,6 +24,8 @@ STUDIES = {
         RANK_POSITIONS,
         RANK_RANDOM_FEATURES,
         RANK_IN_CONTEXT,
+        SATURATION,
+        DIMENSION_OR_COUNT,
     )
 }
 
