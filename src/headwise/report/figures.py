@@ -23,6 +23,7 @@ NAMES = {
     "power": "attention parameters ~ d^p, p",
     "positions": "positions",
     "part": "layer",
+    "target": "target",
 }
 _WIDTH, _HEIGHT = 300, 240
 _GREY = "#707070"
