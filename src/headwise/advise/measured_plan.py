@@ -57,6 +57,7 @@ def measured_plan(
 ) -> AllocationPlan:
     """Train candidates on `task_at(length)`, choose, check. What is done is kept in `store`."""
     positive("seconds", request.seconds)
+    whole("length", request.length)
     grid = Grid.of(request.layers, request.width, request.budget, None, request.multiple)
     candidates = {name: targets(name, grid, request.seed) for name in SCHEDULES}
     fill(  # an impossible budget is found before anything is trained
@@ -179,9 +180,3 @@ class _Trials:
             for _, record in self._store.records("plan", self._tier)
             if record.key in wanted
         }
-
-
-def check_request(request: Request) -> None:
-    """Sizes that no network has, before anything else is done."""
-    for name in ("layers", "width", "length", "budget", "workers"):
-        whole(name, getattr(request, name))

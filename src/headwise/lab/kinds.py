@@ -12,6 +12,13 @@ from typing import Any
 import headwise.tasks  # noqa: F401  (a stored run can be read only where its task is known)
 from headwise.errors import InputError, require
 from headwise.lab.constructions import Construction, Measurement, build_and_measure
+from headwise.lab.reduced import Reduced, cut_and_measure, reduced_columns, reduced_cost
+from headwise.lab.saturated import (
+    Saturation,
+    saturation_columns,
+    saturation_cost,
+    watch_attention,
+)
 from headwise.lab.spec import Run
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.decoder import DecoderShape
@@ -241,6 +248,10 @@ _KINDS: dict[type, tuple[Kind, ...]] = {
     DecoderShape: (
         Kind(TextTraining, _train_text, lambda run: 1, _text_cost, _text_columns),
         Kind(Streaming, _train_tokens, _tokens_together, _token_cost, _ngram_columns),
+    ),
+    Reduced: (Kind(TextTraining, cut_and_measure, lambda run: 1, reduced_cost, reduced_columns),),
+    Saturation: (
+        Kind(TextTraining, watch_attention, lambda run: 1, saturation_cost, saturation_columns),
     ),
     Construction: (
         Kind(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -115,7 +116,9 @@ def base(task: Any, shape: DecoderShape, training: TextTraining, seed: int) -> B
     return replace(made, loss=made.loss_of(shape, weights, held_out))
 
 
-def cut_and_measure(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Outcome]:
+def cut_and_measure(
+    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
+) -> list[Outcome]:
     """One outcome a run: the increase of the held-out loss, nats a token."""
     outcomes = []
     for number, run in enumerate(job):
@@ -149,3 +152,26 @@ def _loss_after(known: Base, net: Reduced) -> float:
     heads = Heads.of(known.weights, index, layer)
     narrow = heads.narrowed(known.inputs[index], kept.qk_dim, kept.v_dim)
     return known.loss_of(*with_layer(known.shape, known.weights, index, narrow), known.held_out)
+
+
+def reduced_cost(run: Run) -> float:
+    """Training, which one of many runs does first; a cut is a few evaluations."""
+    tokens = run.training.batch * run.task.length
+    steps = run.training.steps if run.net.way == "nothing" else 10
+    return float(steps * tokens * run.net.shape.params()["total"])
+
+
+def reduced_columns(run: Run) -> dict[str, Any]:
+    net, kept = run.net, run.net.kept
+    return {
+        "text": run.task.name,
+        "length": run.task.length,
+        "layers": len(net.shape.layers),
+        "width": net.shape.width,
+        "layer": net.layer,
+        "way": net.way,
+        "keep": net.keep,
+        "heads": kept.heads,
+        "head_dim": kept.qk_dim,
+        "steps": run.training.steps,
+    }

@@ -24,6 +24,10 @@ NAMES = {
     "positions": "positions",
     "part": "layer",
     "target": "target",
+    "layer": "layer",
+    "way": "parameters removed by",
+    "keep": "share of the layer's parameters kept",
+    "weights": "weights",
 }
 _WIDTH, _HEIGHT = 300, 240
 _GREY = "#707070"

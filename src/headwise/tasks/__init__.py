@@ -8,6 +8,7 @@ from headwise.tasks.neighbours import Neighbours
 from headwise.tasks.ngram import NGram, four_gram
 from headwise.tasks.regression import InContextRegression
 from headwise.tasks.retrieval import PRESETS, Retrieval, max_plus_min, sum_of_maxima
+from headwise.tasks.token_arrays import TokenArray
 
 __all__ = [
     "PRESETS",
@@ -23,6 +24,7 @@ __all__ = [
     "Product",
     "Retrieval",
     "Sum",
+    "TokenArray",
     "TokenTask",
     "WeightedSum",
     "check_assumptions",

@@ -98,6 +98,13 @@ def add(content: bytes, tokenizer: Any | None = None) -> tuple[str, str, int, in
     return digest, kind, len(np.load(path, mmap_mode="r", allow_pickle=False)), vocabulary
 
 
+def add_tokens(ids: np.ndarray) -> str:
+    """Put token numbers into the cache as they are: the hash under which they are found."""
+    digest = hashlib.sha256(f"{ids.dtype.str}{ids.shape}".encode() + ids.tobytes()).hexdigest()
+    _write(_file(digest, "tokens"), ids)
+    return digest
+
+
 @lru_cache(maxsize=8)
 def tokens(digest: str, kind: str, name: str) -> np.ndarray:
     """The memory-mapped token numbers of a text that is in the cache; bytes are checked."""

@@ -15,6 +15,7 @@ from headwise.tasks import corpus
 
 _TRAIN = 0x70C4
 _NAME = "tokens"
+_HELD_OUT = 0.1
 
 
 @spec
@@ -65,6 +66,16 @@ class TokenArray:
         )
 
     @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.rows * self.columns
+
+    @property
+    def held_out(self) -> float:
+        """The share that is held out."""
+        return _HELD_OUT
+
+    @property
     def bytes_per_token(self) -> float:
         """Unknown; one, so that bits a byte are bits a token."""
         return 1.0
@@ -89,9 +100,9 @@ class TokenArray:
     def _parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Rows and columns to train on, and held out."""
         if self.rows == 1:
-            held_out = max(1, round(self.columns * 0.1))
+            held_out = max(1, round(self.columns * _HELD_OUT))
             return (1, self.columns - held_out), (1, held_out)
-        held_out = max(1, round(self.rows * 0.1))
+        held_out = max(1, round(self.rows * _HELD_OUT))
         return (self.rows - held_out, self.columns), (held_out, self.columns)
 
     def _cut(self, starts: np.ndarray) -> Tensor:
