@@ -148,6 +148,7 @@ def _text_columns(run: Run) -> dict[str, Any]:
     params = run.net.params()
     return {
         "text": run.task.name,
+        "arm": f"{run.task.name}, QK-norm" if run.net.qk_norm else run.task.name,
         "length": run.task.length,
         **_decoder_columns(run.net),
         "params": params["total"],

@@ -23,6 +23,7 @@ NAMES = {
     "power": "attention parameters ~ d^p, p",
     "positions": "positions",
     "part": "layer",
+    "target": "target",
     "layer": "layer",
     "way": "parameters removed by",
     "keep": "share of the layer's parameters kept",

@@ -3,8 +3,10 @@
 import importlib
 
 from headwise.errors import InputError, require
+from headwise.lab.studies.allocation import ALLOCATION
 from headwise.lab.studies.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.studies.ngram_heads import NGRAM_HEADS
 from headwise.lab.studies.rank_depth import RANK_DEPTH
 from headwise.lab.studies.rank_dimension import RANK_DIMENSION
 from headwise.lab.studies.rank_in_context import RANK_IN_CONTEXT
@@ -24,6 +26,8 @@ STUDIES = {
         RANK_POSITIONS,
         RANK_RANDOM_FEATURES,
         RANK_IN_CONTEXT,
+        NGRAM_HEADS,
+        ALLOCATION,
         SATURATION,
         DIMENSION_OR_COUNT,
     )
