@@ -130,7 +130,8 @@ class _Trials:
     def solver_made(self, uniform: tuple[Target, ...]) -> dict[str, tuple[Target, ...]]:
         """The solver's candidates, from the sensitivities of a decoder of twice the budget."""
         scale, seed = self._scale, self._request.seed
-        shape = scale.decoder(scale.layers(uniform, solved.TIMES), self._task.vocabulary)
+        layers = scale.layers(uniform, solved.TIMES)
+        shape = scale.decoder(layers, self._task.vocabulary, "learned")
         self._do("training a decoder to cut", solved.trained_first(self._task, shape, scale, seed))
         cuts = solved.cuts(self._task, shape, scale, seed)
         found = self._do("cutting its layers", cuts)

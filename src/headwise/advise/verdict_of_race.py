@@ -79,7 +79,8 @@ def said(outcome: Race, scale: Scale, data: str, request: "Request") -> str:
     """How the plan was checked."""
     counts = " + ".join(str(count) for count in request.rungs.seeds)
     return (
-        f"decoders of {request.layers} layers, width {scale.width}, length {scale.length}, "
+        f"decoders with RoPE of {request.layers} layers, width {scale.width}, "
+        f"length {scale.length}, "
         f"{scale.steps} steps of {scale.batch} windows on {data}; successive halving over "
         f"{counts} seeds, then {request.rungs.fresh} fresh seeds against uniform"
     )

@@ -216,5 +216,6 @@ SATURATION = Study(
     rows=("weights", "rank"),
     columns="length",
     error="change",
+    score="mean",
     error_is="Euclidean distance of attention rows; of outputs, divided by the values' spread",
 )
