@@ -7,6 +7,7 @@ import pytest
 from headwise.cli import main
 from headwise.theory.head_count import lower_bound_exponent
 from headwise.theory.rank import error_lower_bound, heads_needed
+from headwise.theory.saturation import attention_shift, output_shift, row_distance
 
 HEAD_COUNT = "bound head-count --heads 2 --intrinsic-dim 4 --length 128 --head-dim 8"
 
@@ -29,6 +30,12 @@ def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str
             "bound rank --dim 64 --rank 1 --heads 64 --values scalar --highest-degree 9999",
             error_lower_bound(64, 1, 64, "scalar", highest_degree=9999),
         ),
+        ("bound saturation --epsilon 0.2", attention_shift(0.2)),
+        ("bound saturation --epsilon 0.2 --value-diameter 3", output_shift(0.2, 3)),
+        (
+            "bound saturation --epsilon 0.2 --score-bound 1 --length 1024",
+            row_distance(0.2, 1, 1024),
+        ),
     ],
 )
 def test_words_and_json_say_what_the_library_says(
@@ -48,6 +55,8 @@ def test_words_and_json_say_what_the_library_says(
         ("bound rank --dim 64 --rank 80 --heads 8", "rank must be at most dim = 64"),
         ("bound rank --dim 64 --rank 8 --error -1", "error must be a number above 0"),
         ("bound rank --dim 64 --rank 8 --error nan", "error must be a number above 0"),
+        ("bound saturation --epsilon 0", "epsilon must be a number above 0"),
+        ("bound saturation --epsilon 1 --length 8", "--score-bound and --length together"),
         (f"{HEAD_COUNT} --heads 0", "heads must be a whole number"),
         (f"{HEAD_COUNT} --length 3", "intrinsic_dim must be at most the length 3"),
     ],

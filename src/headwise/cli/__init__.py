@@ -10,6 +10,7 @@ from headwise import __version__
 from headwise.cli import bound, build, convert, study
 from headwise.cli.compress import compress
 from headwise.cli.inspect import inspect
+from headwise.cli.plan import plan
 from headwise.cli.probe import probe, probe_eval
 from headwise.cli.report import report
 from headwise.errors import InputError
@@ -28,6 +29,7 @@ app.command()(report)
 app.add_typer(convert.app, name="convert")
 app.command()(compress)
 app.command()(inspect)
+app.command()(plan)
 app.command()(probe)
 app.command("probe-eval")(probe_eval)
 

@@ -111,5 +111,39 @@ def rank(
     _show(bound, as_json)
 
 
+@app.command("saturation")
+def saturation(
+    epsilon: Annotated[
+        float,
+        typer.Option(help="Half the spread of a row's change of scores, as they enter softmax."),
+    ],
+    value_diameter: Annotated[
+        float | None, typer.Option(help="Ask for the output: no two values are further apart.")
+    ] = None,
+    score_bound: Annotated[
+        float | None, typer.Option(help="Ask for the Euclidean distance: scores are within ± this.")
+    ] = None,
+    length: Annotated[int | None, typer.Option(help="Keys in a row, with --score-bound.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How far a head's attention, or its output, can move if its scores change by ± --epsilon.
+
+    Example: `headwise bound saturation --epsilon 0.2 --score-bound 1 --length 1024`
+    """
+    from headwise.theory.saturation import attention_shift, output_shift, row_distance
+
+    require((score_bound is None) == (length is None), "give --score-bound and --length together")
+    require(
+        value_diameter is None or score_bound is None,
+        "ask one question: give --value-diameter, or --score-bound with --length",
+    )
+    if value_diameter is not None:
+        _show(output_shift(epsilon, value_diameter), as_json)
+    elif score_bound is not None and length is not None:
+        _show(row_distance(epsilon, score_bound, length), as_json)
+    else:
+        _show(attention_shift(epsilon), as_json)
+
+
 def _show(bound: "Bound", as_json: bool) -> None:
     print(json.dumps(bound.to_data(), ensure_ascii=False, indent=2) if as_json else bound)

@@ -30,7 +30,10 @@ def compress(
             "within it."
         ),
     ] = None,
-    plan: Annotated[Path | None, typer.Option(help="Apply this plan instead.")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Apply this plan instead: of a compression, or of `headwise plan`."),
+    ] = None,
     method: Annotated[
         str, typer.Option(help="fisher, or a baseline: uniform-svd, prune-heads, random.")
     ] = "fisher",
@@ -76,7 +79,7 @@ def compress(
             cache=cache,
             max_loss=max_loss,
             plan=chosen,
-            method=method if chosen is None else chosen.method,
+            method=getattr(chosen, "method", method),
             uniform=uniform,
             finetune=finetune,
             seed=seed,

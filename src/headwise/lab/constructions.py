@@ -1,6 +1,7 @@
 """Runs that build a network and measure it, instead of training one."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from headwise.errors import require
@@ -31,7 +32,9 @@ class Measurement:
     sequences: int
 
 
-def build_and_measure(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Outcome]:
+def build_and_measure(
+    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None = None
+) -> list[Outcome]:
     """One outcome a run: the measured error, its standard error and what theory expects."""
     from headwise.tasks import measure
 

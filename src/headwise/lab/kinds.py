@@ -6,26 +6,40 @@ The type of a run's network decides. A new kind of experiment is one entry here.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
+from pathlib import Path
 from typing import Any
 
 import headwise.tasks  # noqa: F401  (a stored run can be read only where its task is known)
 from headwise.errors import InputError, require
 from headwise.lab.constructions import Construction, Measurement, build_and_measure
+from headwise.lab.reduced import Reduced, cut_and_measure, reduced_columns, reduced_cost
+from headwise.lab.saturated import (
+    Saturation,
+    saturation_columns,
+    saturation_cost,
+    watch_attention,
+)
 from headwise.lab.spec import Run
 from headwise.nets.attention import AttentionNetShape
+from headwise.nets.decoder import DecoderShape
 from headwise.nets.encoder import EncoderShape
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.maps import largest_overlap
 from headwise.train.streaming import Streaming
+from headwise.train.text_training import TextTraining
 from headwise.train.training import Training
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`together`: how many seeds are best done as one job; `cost`: relative, for progress bars."""
+    """`together`: how many seeds are best done as one job; `cost`: relative, for progress bars.
+
+    `perform` does a job: runs, a function to report progress to, and a folder where it may leave
+    what it needs to go on if it is killed (None: nowhere).
+    """
 
     training: type
-    perform: Callable[[Sequence[Run], Callable[[float], None]], list[Any]]
+    perform: Callable[[Sequence[Run], Callable[[float], None], Path | None], list[Any]]
     together: Callable[[Run], int]
     cost: Callable[[Run], float]
     columns: Callable[[Run], dict[str, Any]]
@@ -34,18 +48,19 @@ class Kind:
 def kind_of(run: Run) -> Kind:
     """The kind of a run."""
     net, training = type(run.net).__name__, type(run.training).__name__
-    kind = _KINDS.get(type(run.net))
-    if kind is None:
+    kinds = _KINDS.get(type(run.net))
+    if kinds is None:
         known = ", ".join(sorted(each.__name__ for each in _KINDS))
         raise InputError(f"no run has a network of type {net}; there are {known}")
-    require(
-        isinstance(run.training, kind.training),
-        f"a run of {net} is described by {kind.training.__name__}, not by {training}",
-    )
-    return kind
+    fitting = [kind for kind in kinds if isinstance(run.training, kind.training)]
+    wanted = " or ".join(kind.training.__name__ for kind in kinds)
+    require(bool(fitting), f"a run of {net} is described by {wanted}, not by {training}")
+    return fitting[0]
 
 
-def _train_class_token(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Any]:
+def _train_class_token(
+    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
+) -> list[Any]:
     from headwise.train.loop import train
 
     first = job[0]
@@ -86,7 +101,9 @@ def _class_token_columns(run: Run) -> dict[str, Any]:
     }
 
 
-def _train_tokens(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Any]:
+def _train_tokens(
+    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
+) -> list[Any]:
     from headwise.train.tokens import train_tokens
 
     first = job[0]
@@ -105,6 +122,66 @@ def _token_cost(run: Run) -> float:
     scores = sum(layer.heads * (8 + layer.qk_dim + layer.v_dim) for layer in run.net.attention)
     each = run.net.params()["total"] + run.task.length * scores
     return run.training.steps * (100_000 + run.training.batch * run.task.length * each)
+
+
+def _train_text(
+    job: Sequence[Run], on_progress: Callable[[float], None], folder: Path | None
+) -> list[Any]:
+    from headwise.train.text import train_text
+
+    first = job[0]
+    file = None if folder is None else folder / f"{first.key}.safetensors"
+    seeds = [run.seed for run in job]
+    return train_text(first.task, first.net, first.training, seeds, on_progress, checkpoint=file)
+
+
+def _text_cost(run: Run) -> float:
+    """Tokens read (a third as dear where there is no way back) times what a token costs."""
+    scores = sum(layer.heads * (40 + layer.qk_dim + layer.v_dim) for layer in run.net.layers)
+    each = run.net.params()["total"] + run.task.length * scores
+    windows = run.training.validation or run.task.tokens * run.task.held_out / run.task.length
+    read = run.training.steps * run.training.batch + run.training.evaluations * windows / 3
+    return read * run.task.length * each
+
+
+def _text_columns(run: Run) -> dict[str, Any]:
+    params = run.net.params()
+    return {
+        "text": run.task.name,
+        "arm": f"{run.task.name}, QK-norm" if run.net.qk_norm else run.task.name,
+        "length": run.task.length,
+        **_decoder_columns(run.net),
+        "params": params["total"],
+        "params_attention": params["attention"],
+        "tokens": run.training.steps * run.training.batch * run.task.length,
+        **_training_columns(run),
+    }
+
+
+def _decoder_columns(net: DecoderShape) -> dict[str, Any]:
+    return {
+        "layers": len(net.layers),
+        "width": net.width,
+        "positions": net.positions,
+        "qk_norm": net.qk_norm,
+        "shape": ", ".join(f"{each.heads}×{each.qk_dim}/{each.v_dim}" for each in net.layers),
+    }
+
+
+def _ngram_columns(run: Run) -> dict[str, Any]:
+    layer, params = run.net.layers[0], run.net.params()
+    return {
+        "target": run.task.target,
+        "lags": len(run.task.lags),
+        "dim": run.task.dim,
+        "length": run.task.length,
+        **_decoder_columns(run.net),
+        "heads": layer.heads,
+        "head_dim": layer.v_dim,
+        "params": params["total"],
+        "params_attention": params["attention"],
+        **_training_columns(run),
+    }
 
 
 def _token_columns(run: Run) -> dict[str, Any]:
@@ -156,17 +233,29 @@ def _training_columns(run: Run) -> dict[str, Any]:
 
 
 _TOKENS = Kind(Streaming, _train_tokens, _tokens_together, _token_cost, _token_columns)
-_KINDS: dict[type, Kind] = {
-    ClassTokenShape: Kind(
-        Training,
-        _train_class_token,
-        _class_token_together,
-        _class_token_cost,
-        _class_token_columns,
+_KINDS: dict[type, tuple[Kind, ...]] = {
+    ClassTokenShape: (
+        Kind(
+            Training,
+            _train_class_token,
+            _class_token_together,
+            _class_token_cost,
+            _class_token_columns,
+        ),
     ),
-    EncoderShape: _TOKENS,
-    AttentionNetShape: _TOKENS,
-    Construction: Kind(
-        Measurement, build_and_measure, lambda run: 1, _construction_cost, _construction_columns
+    EncoderShape: (_TOKENS,),
+    AttentionNetShape: (_TOKENS,),
+    DecoderShape: (
+        Kind(TextTraining, _train_text, lambda run: 1, _text_cost, _text_columns),
+        Kind(Streaming, _train_tokens, _tokens_together, _token_cost, _ngram_columns),
+    ),
+    Reduced: (Kind(TextTraining, cut_and_measure, lambda run: 1, reduced_cost, reduced_columns),),
+    Saturation: (
+        Kind(TextTraining, watch_attention, lambda run: 1, saturation_cost, saturation_columns),
+    ),
+    Construction: (
+        Kind(
+            Measurement, build_and_measure, lambda run: 1, _construction_cost, _construction_columns
+        ),
     ),
 }

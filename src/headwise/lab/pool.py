@@ -10,6 +10,7 @@ import signal
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, cast
 
 from headwise.errors import InputError
@@ -36,15 +37,20 @@ class Finished:
     records: list[Any]
 
 
-def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress | Finished]:
-    """Work through the jobs, reporting as they go; closing the iterator stops the workers."""
+def run_jobs(
+    jobs: Sequence[Sequence[Run]], workers: int, unfinished: Path | None = None
+) -> Generator[Progress | Finished]:
+    """Work through the jobs, reporting as they go; closing the iterator stops the workers.
+
+    In the folder `unfinished` long jobs leave checkpoints.
+    """
     context = multiprocessing.get_context("spawn")
     waiting = iter(enumerate(jobs))
     team: dict[Connection, Any] = {}
     try:
         for _ in range(min(workers, len(jobs))):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs,), daemon=True)
+            process = context.Process(target=_work, args=(theirs, unfinished), daemon=True)
             process.start()
             theirs.close()
             team[ours] = process
@@ -73,7 +79,7 @@ def run_jobs(jobs: Sequence[Sequence[Run]], workers: int) -> Generator[Progress 
             process.join()
 
 
-def _work(pipe: Connection) -> None:
+def _work(pipe: Connection, unfinished: Path | None) -> None:
     """A worker's life: take a job, report progress, hand in the records, until told to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     import torch
@@ -91,7 +97,7 @@ def _work(pipe: Connection) -> None:
                 pipe.send(Progress(number, fraction))
 
             try:
-                pipe.send(Finished(number, perform(runs, report)))
+                pipe.send(Finished(number, perform(runs, report, unfinished)))
             except InputError as error:
                 pipe.send(error)
     except (EOFError, BrokenPipeError, ConnectionResetError):

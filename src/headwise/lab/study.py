@@ -1,13 +1,15 @@
 """What a study is: data plus pure functions of the result table. It does not run anything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
 from headwise.errors import require
 from headwise.lab.spec import Run
+from headwise.tasks.texts import KnownText
 
 SYMBOLS = {"length": "T", "points": "N", "layers": "L", "dim": "d", "rank": "r", "heads": "H"}
 HEAD_COUNT_SETTING = ("layers", "intrinsic_dim", "overlap", "width", "heads", "head_dim", "length")
@@ -60,6 +62,22 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class IntervalFigure:
+    """Means with intervals, a line for each label and a panel for each text or the like.
+
+    `data` makes of the results the rows `label`, `panel`, `group` (the colour), `mean`, `low`,
+    `high` and `seeds`. With `zero`, a rule marks zero.
+    """
+
+    name: str
+    title: str
+    caption: str
+    axis: str
+    data: Callable[[pd.DataFrame], pd.DataFrame]
+    zero: bool = False
+
+
+@dataclass(frozen=True)
 class Finding:
     """An answer with its evidence, or a refusal that says what is missing."""
 
@@ -77,8 +95,11 @@ class Study:
     """A published experiment that anyone can rerun.
 
     Runs that agree in the part and in the columns of `setting` differ in their seed alone. A
-    first table shows the smallest error over seeds by `rows` and `columns`. `error` is what the
-    column `nmse` is called here, and `error_is` what it means.
+    first table shows the smallest (or mean: `score`) error over seeds by `rows` and `columns`, of
+    the first part, or of all where "part" is among the rows. `error` is what the column `nmse` is
+    called here, `error_is` what it means and `number` how it is written. A study on text names its
+    `texts`; with `parts_of_files`, which takes a tier, text files and plan files, it can be run on
+    the user's own.
     """
 
     name: str
@@ -89,7 +110,7 @@ class Study:
     parts: Mapping[str, str]
     published: Callable[[], pd.DataFrame]
     claims: tuple[Claim, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[Figure | IntervalFigure, ...]
     finding: Callable[[pd.DataFrame], Finding]
     notes: tuple[str, ...] = field(default=())
     setting: tuple[str, ...] = HEAD_COUNT_SETTING
@@ -97,6 +118,12 @@ class Study:
     columns: str = "length"
     error: str = "NMSE"
     error_is: str = "mean squared validation error / variance of the target"
+    score: Literal["smallest", "mean"] = "smallest"
+    number: str = ".2e"
+    texts: tuple[KnownText, ...] = ()
+    parts_of_files: (
+        Callable[[str, Sequence[Path], Sequence[Path]], Mapping[str, list[Run]]] | None
+    ) = None
 
     def tier(self, name: str) -> Tier:
         require(

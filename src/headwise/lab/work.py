@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from headwise.lab.kinds import kind_of
@@ -47,10 +48,15 @@ def cost(job: Iterable[Run]) -> float:
     return sum(kind_of(run).cost(run) for run in job)
 
 
-def perform(job: Sequence[Run], on_progress: Callable[[float], None]) -> list[Record]:
-    """Do the runs of one job; they differ in nothing but their seed."""
+def perform(
+    job: Sequence[Run], on_progress: Callable[[float], None], unfinished: Path | None = None
+) -> list[Record]:
+    """Do the runs of one job; they differ in nothing but their seed.
+
+    `unfinished` is a folder for checkpoints, from which a job that was killed goes on.
+    """
     started = time.perf_counter()
-    outcomes = kind_of(job[0]).perform(job, on_progress)
+    outcomes = kind_of(job[0]).perform(job, on_progress, unfinished)
     seconds = (time.perf_counter() - started) / len(job)
     return [_record(run, outcome, seconds) for run, outcome in zip(job, outcomes, strict=True)]
 

@@ -7,11 +7,21 @@ from torch import Tensor
 from headwise.nets.attention import AttentionNetShape
 from headwise.nets.base import CONFIG, WEIGHTS, Net
 from headwise.nets.class_token import attend, attention_weights, forward
+from headwise.nets.decoder import DecoderShape
 from headwise.nets.encoder import EncoderShape
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
 
-__all__ = ["CONFIG", "WEIGHTS", "AttentionNet", "ClassTokenNet", "EncoderNet", "Net", "stack"]
+__all__ = [
+    "CONFIG",
+    "WEIGHTS",
+    "AttentionNet",
+    "ClassTokenNet",
+    "DecoderNet",
+    "EncoderNet",
+    "Net",
+    "stack",
+]
 
 
 class ClassTokenNet(Net[ClassTokenShape]):
@@ -70,6 +80,21 @@ class EncoderNet(Net[EncoderShape]):
     def forward(
         self, inputs: Float[Tensor, "batch length token_dim"]
     ) -> Float[Tensor, "batch length outputs"]:
+        return self.shape.forward(self.stacked_parameters(), inputs.unsqueeze(0)).squeeze(0)
+
+
+class DecoderNet(Net[DecoderShape]):
+    """A decoder whose layers may all differ in heads, query–key rank and value dimension."""
+
+    shape_type = DecoderShape
+    described = "decoder"
+
+    @staticmethod
+    def initial(shape: DecoderShape, seed: int) -> dict[str, Tensor]:
+        return shape.initial_params(seed)
+
+    def forward(self, inputs: Tensor) -> Float[Tensor, "batch length outputs"]:
+        """`inputs`: token numbers (batch, length), or real tokens (batch, length, token_dim)."""
         return self.shape.forward(self.stacked_parameters(), inputs.unsqueeze(0)).squeeze(0)
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from headwise.errors import InputError, require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.counts import cache_elements, original_parameters
-from headwise.pretrained.knapsack import Item, choose
 from headwise.pretrained.measure import LayerCurves, Measurement
 from headwise.pretrained.plan import Plan
 from headwise.pretrained.shapes import GroupShape, LayerShape, full_shape
+from headwise.theory.allocation import Item, choose
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def allocate(measurement: Measurement, budget: Budget, step: int | None = None) 
     if budget.counts == "parameters":
         limit -= sum(_fixed(measurement, layer) for layer in range(len(measurement.sites)))
     try:
-        chosen = choose([decision.item for decision in decisions], limit)
+        chosen = choose([decision.item for decision in decisions], limit).options
     except InputError as error:
         raise InputError(f"cannot keep {budget.fraction:.1%} of the attention: {error}") from error
     damage = sum(float(d.item.losses[c]) for d, c in zip(decisions, chosen, strict=True))
@@ -156,7 +156,7 @@ def _keep_one(decisions: list[_Decision]) -> list[_Decision]:
 
 
 def _shapes(
-    measurement: Measurement, decisions: list[_Decision], chosen: list[int], padded: bool
+    measurement: Measurement, decisions: list[_Decision], chosen: tuple[int, ...], padded: bool
 ) -> tuple[LayerShape, ...]:
     groups: list[list[GroupShape]] = [[] for _ in measurement.sites]
     ranks: list[dict[str, int | None]] = [{} for _ in measurement.sites]

@@ -1,18 +1,14 @@
 """A bound on how far each head's attention moves, on the calibration inputs.
 
-If a row of scores changes by e, then with ε = (max e − min e) / 2 the row of attention moves by at
-most tanh(ε / 2) in total variation, whatever the scores are; so the head's context moves by at most
-tanh(ε / 2) times the diameter of the values it mixes. (Adding a constant to e changes nothing. The
-odds of any two keys change by a factor within e^{±2ε}; for a set of mass p the new mass is at most
-p e^ε / (p e^ε + (1 − p) e^{−ε}) after centring, and the largest gain over p, at odds e^{−ε}, is
-tanh(ε / 2).)
+The certificate and its proof are `headwise.theory.saturation`'s: a row of attention moves by at
+most tanh(ε / 2) in total variation, ε half the spread of the change of its scores.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite
@@ -21,6 +17,7 @@ from headwise.pretrained.measure import score_maps
 from headwise.pretrained.observe import Observed, observe
 from headwise.pretrained.reductions import LayerReductions
 from headwise.pretrained.shapes import LayerShape
+from headwise.theory.saturation import VACUOUS, row_changes
 
 
 @dataclass
@@ -37,7 +34,7 @@ class HeadCertificate:
     @property
     def vacuous(self) -> bool:
         """Whether the bound says no more than that probabilities are at most one."""
-        return self.bound > 0.99
+        return self.bound > VACUOUS
 
 
 def certify(
@@ -53,21 +50,21 @@ def certify(
     for batch in batches[:: max(1, token_count(batches) // tokens)]:
         some.append(batch)
     zeros = {
-        layer: {name: torch.zeros(site.heads) for name in ("bound", "total", "truth")}
+        layer: {name: np.zeros(site.heads) for name in ("bound", "total", "truth")}
         for layer, site in enumerate(sites)
     }
     rows = dict.fromkeys(range(len(sites)), 0)
 
     def look(layer: int, seen: Observed) -> None:
         query, key = reduced_heads(seen, reductions[layer], shapes[layer])
-        before, after = seen.scores(), seen.scores(query, key)
-        epsilon = score_spread(after - before, before) / 2
-        bound = torch.tanh(epsilon / 2)
-        truth = (after.softmax(-1) - before.softmax(-1)).abs().sum(-1) / 2
+        change = row_changes(
+            *(_array(scores) for scores in (seen.scores(), seen.scores(query, key)))
+        )
+        bound = change.bound
         sums = zeros[layer]
-        sums["bound"] = torch.maximum(sums["bound"], bound.amax((0, 2)).cpu())
-        sums["truth"] = torch.maximum(sums["truth"], truth.amax((0, 2)).cpu())
-        sums["total"] += bound.sum((0, 2)).cpu()
+        sums["bound"] = np.maximum(sums["bound"], bound.max((0, 2)))
+        sums["truth"] = np.maximum(sums["truth"], change.shift.max((0, 2)))
+        sums["total"] += bound.sum((0, 2))
         rows[layer] += bound.shape[0] * bound.shape[2]
 
     observe(model, sites, some, look)
@@ -86,12 +83,8 @@ def certify(
     ]
 
 
-def score_spread(change: Tensor, scores: Tensor) -> Float[Tensor, "b heads t"]:
-    """max − min of the change over the keys that a query may see."""
-    visible = torch.isfinite(scores)
-    highest = change.masked_fill(~visible, -torch.inf).amax(-1)
-    lowest = change.masked_fill(~visible, torch.inf).amin(-1)
-    return highest - lowest
+def _array(scores: Tensor) -> np.ndarray[Any, Any]:
+    return scores.detach().cpu().numpy()
 
 
 def reduced_heads(

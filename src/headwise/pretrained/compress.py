@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from headwise.advise.plan import AllocationPlan
 from headwise.errors import require
 from headwise.pretrained.allocate import Budget, allocate
 from headwise.pretrained.apply import cut_layer, replace_attention
@@ -13,6 +14,7 @@ from headwise.pretrained.calibration import Material
 from headwise.pretrained.certificate import HeadCertificate, certify
 from headwise.pretrained.evaluate import Evaluation, evaluate, quality
 from headwise.pretrained.finetune import recover
+from headwise.pretrained.from_allocation import from_allocation
 from headwise.pretrained.io import record_layouts
 from headwise.pretrained.measure import Measurement, measure
 from headwise.pretrained.plan import METHODS, Plan, check_plan
@@ -54,7 +56,7 @@ def compress(
     keep: float | None = None,
     cache: float | None = None,
     max_loss: float | None = None,
-    plan: Plan | None = None,
+    plan: Plan | AllocationPlan | None = None,
     method: str = "fisher",
     uniform: bool = False,
     finetune: int = 0,
@@ -66,7 +68,8 @@ def compress(
     """A smaller copy of `model` (which stays as it is).
 
     Give one of `keep` (fraction of attention parameters), `cache` (fraction of the key–value
-    cache), `plan`, or `max_loss` alone (the smallest model that loses at most that much).
+    cache), `plan` (of an earlier compression, or an allocation of `headwise plan`), or `max_loss`
+    alone (the smallest model that loses at most that much).
     """
     require(method in METHODS, f"method {method!r} is unknown; known are {', '.join(METHODS)}")
     given = [name for name in (keep, cache, plan) if name is not None]
@@ -77,6 +80,8 @@ def compress(
     require(max_loss is None or max_loss >= 0, "the largest loss must not be negative")
     if measurement is None:
         measurement = measure(model, material, seed=seed, progress=progress)
+    if isinstance(plan, AllocationPlan):
+        plan = from_allocation(plan, measurement)
     if plan is not None:
         check_plan(plan, measurement.identity, measurement.sites)
     elif not given:

@@ -1,15 +1,14 @@
 """Plans: how large each head shall be. An ordinary JSON file that can be read, edited, applied."""
 
-import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from headwise.advise.plan import AllocationPlan
 from headwise.errors import InputError, require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.shapes import GroupShape, LayerShape
-from headwise.spec import from_data, spec, to_data
+from headwise.spec import spec
+from headwise.spec_file import read_spec, write_spec
 
 METHODS = ("fisher", "uniform-svd", "prune-heads", "random")
 
@@ -32,31 +31,17 @@ class Plan:
     seed: int = 0
 
 
-def read_plan(path: Path) -> Plan:
-    """A plan from its file."""
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    try:
-        plan = from_data(data)
-    except InputError as error:
-        raise InputError(f"{path} is not a plan: {error}") from error
-    if not isinstance(plan, Plan):
-        raise InputError(f"{path} is not a plan made by `headwise compress`")
+def read_plan(path: Path) -> Plan | AllocationPlan:
+    """A plan from its file: of `headwise compress` or of `headwise plan`."""
+    plan = read_spec(path, "a plan")
+    if not isinstance(plan, Plan | AllocationPlan):
+        raise InputError(f"{path} is not a plan made by `headwise compress` or `headwise plan`")
     return plan
 
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Write atomically: the whole plan or nothing."""
-    handle, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(to_data(plan), file, indent=1)
-        file.write("\n")
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    write_spec(plan, path)
 
 
 def check_plan(plan: Plan, identity: dict[str, Any], sites: list[AttentionSite]) -> None:

@@ -46,7 +46,7 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> Plan:
     for heads, qk_dim, v_dim in _candidates(measurement):
         shapes, damage = [], 0.0
         for site, curves in zip(measurement.sites, measurement.curves, strict=True):
-            shape, loss = _cut(site, curves, heads, qk_dim, v_dim)
+            shape, loss = cut_to(site, curves, heads, qk_dim, v_dim)
             shapes.append(shape)
             damage += loss
         parts = zip(measurement.sites, shapes, measurement.reductions, strict=True)
@@ -79,7 +79,7 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
     return [(site.kv_heads, q, v) for q in dims for v in dims]
 
 
-def _cut(
+def cut_to(
     site: AttentionSite, curves: LayerCurves, heads: int, qk_dim: int, v_dim: int
 ) -> tuple[LayerShape, float]:
     """The layer with its `heads` most valuable key groups at these sizes, and the damage."""

@@ -5,9 +5,11 @@ from pathlib import Path
 from headwise.errors import require
 from headwise.lab.store import Store
 from headwise.lab.studies import find_study
+from headwise.lab.study import IntervalFigure
 from headwise.lab.table import table
 from headwise.report.figures import draw, figure_data
 from headwise.report.files import figure_files, write_files
+from headwise.report.intervals import draw_intervals
 from headwise.report.page import render
 
 
@@ -26,11 +28,16 @@ def build_report(store: Store, study_name: str, tier: str, folder: Path) -> Path
     charts = {}
     files: dict[str, bytes] = {}
     for figure in study.figures:
-        chart = draw(study, figure, results, published)
+        if isinstance(figure, IntervalFigure):
+            data = figure.data(results)
+            chart = draw_intervals(figure, data)
+        else:
+            chart = draw(study, figure, results, published)
+            data = figure_data(study, figure, results, published)
         if chart is None:
             continue
         charts[figure.name] = chart
-        files |= figure_files(figure.name, chart, figure_data(study, figure, results, published))
+        files |= figure_files(figure.name, chart, data)
     files[f"{study_name}.csv"] = results.to_csv(index=False).encode()
     page = render(study, tier, results, planned[study_name, tier], charts)
     files["report.html"] = page.encode()

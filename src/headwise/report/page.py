@@ -67,19 +67,23 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
     """Per part, every setting's error with the published number beside it where there is one."""
     summary, published = summarise(results, study.setting), study.published()
     tables = []
-    for part, title in study.parts.items():
-        ours = summary[summary["part"] == part]
+    parts = [(title, [part]) for part, title in study.parts.items()]
+    if "part" in study.rows:  # the parts are what is compared: one table for all
+        parts = [(study.title, list(study.parts))]
+    for title, names in parts:
+        ours = summary[summary["part"].isin(names)]
         if ours.empty:
             continue
-        theirs = published[published["part"] == part].dropna(axis=1, how="all")
+        theirs = published[published["part"].isin(names)].dropna(axis=1, how="all")
         shared = [column for column in study.setting if column in theirs.columns]
         merged = ours.assign(nmse=np.nan)
         if shared:
             merged = ours.merge(theirs[[*shared, "nmse"]], on=shared, how="left")
         settings = [
             column
-            for column in study.setting
-            if column in (*study.rows, study.columns) or merged[column].nunique() > 1
+            for column in ("part", *study.setting)
+            if column in (*study.rows, study.columns)
+            or (column != "part" and merged[column].nunique() > 1)
         ]
         columns = [*settings, "smallest", "mean", "95 % interval", "seeds", "stuck", "diverged"]
         with_published = merged["nmse"].notna().any()
@@ -87,12 +91,17 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
         rows = []
         for row in merged.to_dict("records"):
             cells = [row[column] for column in settings]
-            interval = f"{_error(row['nmse_low'])} – {_error(row['nmse_high'])}"
-            cells += [_error(row["nmse_min"]), _error(row["nmse_mean"]), interval]
+            least, mean, low, high = (
+                _error(row[f"nmse_{name}"], study.number) for name in ("min", "mean", "low", "high")
+            )
+            cells += [least, mean, f"{low} – {high}"]
             cells += [row["seeds"], row["stuck"], row["diverged"]]
             if with_published:
                 ratio = row["nmse_min"] / row["nmse"]
-                cells += [_error(row["nmse"]), f"{ratio:.2g}×" if np.isfinite(ratio) else "–"]
+                cells += [
+                    _error(row["nmse"], study.number),
+                    f"{ratio:.2g}×" if np.isfinite(ratio) else "–",
+                ]
             rows.append(cells)
         tables.append({"title": title, "columns": columns, "rows": rows})
     return tables
@@ -133,8 +142,8 @@ def _facts(study: Study, tier: str, results: pd.DataFrame, planned: int) -> list
     ]
 
 
-def _error(value: float) -> str:
-    return "–" if not np.isfinite(value) else f"{value:.2e}"
+def _error(value: float, number: str) -> str:
+    return "–" if not np.isfinite(value) else f"{value:{number}}"
 
 
 def _inline(text: str) -> Markup:

@@ -1,11 +1,14 @@
 """What there is to learn: each task draws data from a seed and knows its exact answer."""
 
 from headwise.tasks.assumptions import Assumption, check_assumptions
+from headwise.tasks.language import Language
 from headwise.tasks.maps import Affine, Bowl, Function, Product, Sum, WeightedSum
 from headwise.tasks.measure import Measured, TokenTask, measure
 from headwise.tasks.neighbours import Neighbours
+from headwise.tasks.ngram import NGram, four_gram
 from headwise.tasks.regression import InContextRegression
 from headwise.tasks.retrieval import PRESETS, Retrieval, max_plus_min, sum_of_maxima
+from headwise.tasks.token_arrays import TokenArray
 
 __all__ = [
     "PRESETS",
@@ -14,14 +17,18 @@ __all__ = [
     "Bowl",
     "Function",
     "InContextRegression",
+    "Language",
     "Measured",
+    "NGram",
     "Neighbours",
     "Product",
     "Retrieval",
     "Sum",
+    "TokenArray",
     "TokenTask",
     "WeightedSum",
     "check_assumptions",
+    "four_gram",
     "max_plus_min",
     "measure",
     "sum_of_maxima",

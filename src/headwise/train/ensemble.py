@@ -8,12 +8,12 @@ alignment. So members are stacked where all their matrices start on a vector bou
 where sizes are multiples of 16 floats (64 bytes), and are computed one after the other elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from headwise.train.streaming import Streaming
@@ -23,6 +23,27 @@ _VECTOR = 16  # floats; so do matrices whose size is a multiple of this
 
 
 @runtime_checkable
+class Descent(Protocol):
+    """The part of a training's specification that AdamW needs."""
+
+    @property
+    def betas(self) -> tuple[float, float]: ...
+
+    @property
+    def weight_decay(self) -> float: ...
+
+
+@runtime_checkable
+class NetShape(Protocol):
+    """A specification of a network as a function of stacked parameters."""
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]: ...
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]: ...
+
+    def forward(self, params: Mapping[str, Tensor], inputs: Tensor) -> Tensor: ...
+
+
 @runtime_checkable
 class TokenNetShape(Protocol):
     """A specification of a network that maps tokens to outputs."""
@@ -45,17 +66,18 @@ class Ensemble:
 
     def __init__(
         self,
-        shape: TokenNetShape,
-        training: Streaming,
+        shape: NetShape,
+        training: Descent,
         params: Sequence[Mapping[str, Tensor]],
         device: str = "cpu",
+        stacked: bool = True,
     ) -> None:
         self.shape = shape
         sizes = shape.parameter_shapes()
         self._total = sum(prod(size) for size in sizes.values())
         self._flat = torch.zeros(len(params), -(-self._total // _ALIGN) * _ALIGN, device=device)
         self._flat.grad = torch.zeros_like(self._flat)
-        stride = len(params) if stackable(shape, training) else 1
+        stride = len(params) if stacked else 1
         starts = range(0, len(params), stride)
         self._stacks = [
             (slice(first, first + stride), self._leaves(params[first : first + stride], first))
@@ -85,24 +107,56 @@ class Ensemble:
         rate: float,
     ) -> Float[Tensor, " members"]:
         """One step of AdamW on fresh sequences; returns each member's loss."""
-        assert self._flat.grad is not None
-        losses = []
-        for members, leaves in self._stacks:
+
+        def squared_error(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
             outputs = self.shape.forward(leaves, inputs[members])
             if outputs.shape[2] != targets.shape[2]:
                 outputs = outputs[:, :, answers]
             # Squared error summed over coordinates; mean over answers.
-            loss = (outputs - targets[members]).square().sum(-1).mean((1, 2))
+            return (outputs - targets[members]).square().sum(-1).mean((1, 2))
+
+        return self.descend(squared_error, rate)
+
+    def descend(
+        self,
+        loss_of: Callable[[Mapping[str, Tensor], slice], Tensor],
+        rate: float,
+        clip: float = inf,
+    ) -> Float[Tensor, " members"]:
+        """One step of AdamW on any loss; `loss_of` gives the losses of a stack of members.
+
+        Before the step, a member's gradient is scaled down to a norm of `clip` at most.
+        """
+        assert self._flat.grad is not None
+        losses = []
+        for members, leaves in self._stacks:
+            loss = loss_of(leaves, members)
             gradients = torch.autograd.grad(loss.sum(), list(leaves.values()))
             parts = [gradient.flatten(1) for gradient in gradients]
             torch.cat(parts, 1, out=self._flat.grad[members, : self._total])
             losses.append(loss.detach())
+        if clip < inf:
+            for gradient in self._flat.grad:  # member by member: each as if it were alone
+                gradient *= (clip / torch.linalg.vector_norm(gradient)).clamp_max(1.0)
         self._adam.param_groups[0]["lr"] = rate
         self._adam.step()
         return torch.cat(losses)
 
+    def state(self) -> dict[str, Tensor]:
+        """Weights and moments: all that the next step depends on."""
+        moments = self._adam.state.get(self._flat, {})
+        return {"weights": self._flat.detach(), **moments}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `state` returned, in this process or in another."""
+        with torch.no_grad():
+            self._flat.copy_(state["weights"])
+        self._adam.state[self._flat] = {
+            name: value.clone() for name, value in state.items() if name != "weights"
+        }
+
     def predict(
-        self, inputs: Float[Tensor, "1 batch length token_dim"]
+        self, inputs: Shaped[Tensor, "1 batch length *token"]
     ) -> Float[Tensor, "members batch tokens outputs"]:
         """Outputs of the current weights on inputs that all share, without gradients."""
         with torch.no_grad():

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from headwise.errors import require
 from headwise.tasks.measure import TokenTask, score
-from headwise.train.ensemble import Ensemble, TokenNetShape
+from headwise.train.ensemble import Ensemble, TokenNetShape, stackable
 from headwise.train.loop import Outcome, evaluation_segments, learning_rates, make_outcome
 from headwise.train.stream import Stream, validation_set
 from headwise.train.streaming import Streaming
@@ -31,7 +31,8 @@ def train_tokens(
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
     require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
     _check(task, shape)
-    ensemble = Ensemble(shape, training, [shape.initial_params(s) for s in seeds], device)
+    initial = [shape.initial_params(seed) for seed in seeds]
+    ensemble = Ensemble(shape, training, initial, device, stackable(shape, training))
     streams = [Stream(task, training.data_seed, seed) for seed in seeds]
     validation = validation_set(task, training.validation, training.data_seed)
     rates = learning_rates(training)

@@ -3,13 +3,17 @@
 import importlib
 
 from headwise.errors import InputError, require
+from headwise.lab.studies.allocation import ALLOCATION
+from headwise.lab.studies.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.studies.ngram_heads import NGRAM_HEADS
 from headwise.lab.studies.rank_depth import RANK_DEPTH
 from headwise.lab.studies.rank_dimension import RANK_DIMENSION
 from headwise.lab.studies.rank_in_context import RANK_IN_CONTEXT
 from headwise.lab.studies.rank_points import RANK_POINTS
 from headwise.lab.studies.rank_positions import RANK_POSITIONS
 from headwise.lab.studies.rank_random_features import RANK_RANDOM_FEATURES
+from headwise.lab.studies.saturation import SATURATION
 from headwise.lab.study import Study
 
 STUDIES = {
@@ -22,6 +26,10 @@ STUDIES = {
         RANK_POSITIONS,
         RANK_RANDOM_FEATURES,
         RANK_IN_CONTEXT,
+        NGRAM_HEADS,
+        ALLOCATION,
+        SATURATION,
+        DIMENSION_OR_COUNT,
     )
 }
 

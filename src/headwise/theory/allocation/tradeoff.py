@@ -1,0 +1,218 @@
+"""Heads against dimension: error(H, d) ≈ a·H^(−q) + b·tail(d), fitted to a measured sweep.
+
+The paper's picture: more heads extract more, wider heads lose less, and H·d is what a layer may
+spend. Fitted by relative least squares with a, b ≥ 0; intervals are a bootstrap of the residuals
+of all runs, so that they hold the scatter over seeds and the misfit of the form. A quantity that
+the sweep does not determine is named as such instead of being given a number.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from headwise.errors import require
+from headwise.theory.allocation.profile import Grid, fit_all, refine
+from headwise.theory.checks import positive, whole
+
+Array = np.ndarray[Any, Any]
+Tail = Callable[[Array], Array]
+
+LEVEL = 0.95
+_SEEN_WITHIN = 0.9  # an interval that covers more of the sweep than this says nothing
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best number of heads at a budget of heads × dimension, or why the sweep cannot tell."""
+
+    budget: float
+    heads: Estimate | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tradeoff:
+    """A fit. `unidentified` maps a parameter to why the sweep does not determine it.
+
+    `exponent` is q; `tail_exponent` is s where tail(d) = d^(−s) was fitted, else None.
+    `misfit` is the p-value of the form's lack of fit against the scatter over seeds.
+    """
+
+    head_scale: Estimate
+    exponent: Estimate
+    tail_scale: Estimate
+    tail_exponent: Estimate | None
+    floor: float
+    scatter: float
+    misfit: float | None
+    unidentified: dict[str, str]
+    heads_seen: tuple[int, int]
+    dims_seen: tuple[int, int]
+    tail: Tail | None = None
+    draws: Array = field(repr=False)  # bootstrap rows of (a, q, b, s)
+
+    def error(self, heads: float | Array, dim: float | Array) -> Array:
+        """The fitted error."""
+        s = self.tail_exponent.value if self.tail_exponent else 1.0
+        best = (self.head_scale.value, self.exponent.value, self.tail_scale.value, s)
+        return self.floor + _model(np.array([best]), np.asarray(heads), np.asarray(dim), self.tail)
+
+    def optimum(self, budget: float) -> Optimum:
+        """The best heads if heads × dimension is at most `budget`, within what the sweep saw."""
+        budget = positive("budget", budget)
+        low = max(self.heads_seen[0], budget / self.dims_seen[1])
+        high = min(self.heads_seen[1], budget / self.dims_seen[0])
+
+        def unknown(why: str) -> Optimum:
+            return Optimum(budget, None, f"The optimum at budget {budget:g} is not known: {why}.")
+
+        if low >= high:
+            return unknown("the sweep has no two head counts with dimensions near it")
+        if self.unidentified:
+            names = ", ".join(self.unidentified)
+            return unknown(f"the sweep does not determine {names}")
+        grid = np.geomspace(low, high, 513)
+        found = grid[_model(self.draws, grid, budget / grid, self.tail).argmin(-1)]
+        best = float(grid[self.error(grid, budget / grid).argmin()])
+        estimate = _estimate(best, found)
+        if best in (grid[0], grid[-1]):
+            more = "at most" if best == grid[0] else "at least"
+            return unknown(f"the error is least at the sweep's edge, so it is {more} {best:.3g}")
+        width = np.log(estimate.high / estimate.low) / np.log(high / low)
+        if width > _SEEN_WITHIN:
+            return unknown(
+                f"the interval, {estimate.low:.3g} to {estimate.high:.3g} heads, is the whole sweep"
+            )
+        return Optimum(
+            budget,
+            estimate,
+            f"At budget {budget:g} the best is {estimate} heads of dimension {budget / best:.3g}.",
+        )
+
+
+def fit_tradeoff(
+    heads: Float[Array, " runs"],
+    dims: Float[Array, " runs"],
+    errors: Float[Array, " runs"],
+    *,
+    tail: Tail | None = None,
+    floor: float = 0.0,
+    draws: int = 400,
+    seed: int = 0,
+) -> Tradeoff:
+    """Fit the trade-off to runs (a row each; several seeds of a setting are several rows).
+
+    `tail` is a known decreasing function of the dimension, such as the tail of a spectrum;
+    without one, tail(d) = d^(−s) with s fitted. `floor` is an error that nothing can go below.
+    """
+    h, d, y = (np.asarray(each, dtype=float).ravel() for each in (heads, dims, errors))
+    y = y - floor
+    draws = whole("draws", draws, least=50, most=100_000)
+    require(len(h) == len(d) == len(y) and len(y) >= 3, "give as many heads, dims and errors")
+    require(bool(np.isfinite(y).all() and (y > 0).all()), "errors must be finite and above floor")
+    require(bool((h >= 1).all() and (d >= 1).all()), "heads and dims must be at least 1")
+    grid = Grid.of(h, d, tail)
+    cell = _cells(h, d)
+    typical = np.exp(_cell_means(np.log(y), cell))
+    first = fit_all(grid, typical[cell], y[None])
+    best, fitted = refine(grid, typical[cell], y, first)
+    residuals = np.log(y) - np.log(fitted)
+    freedom = max(1, len(y) - (4 if tail is None else 3))
+    rng = np.random.default_rng([seed, 8])
+    resampled = rng.choice(residuals - residuals.mean(), size=(draws, len(y)))
+    resampled *= np.sqrt(len(y) / freedom)
+    drawn = fit_all(grid, fitted, fitted * np.exp(resampled))
+    estimates = [_estimate(float(value), drawn[:, i]) for i, value in enumerate(best)]
+    return Tradeoff(
+        head_scale=estimates[0],
+        exponent=estimates[1],
+        tail_scale=estimates[2],
+        tail_exponent=estimates[3] if tail is None else None,
+        floor=floor,
+        scatter=float(np.sqrt(np.square(residuals).sum() / freedom)),
+        misfit=_lack_of_fit(np.log(y), np.log(fitted), cell, 4 if tail is None else 3),
+        unidentified=_unidentified(h, d, cell, estimates, grid, tail),
+        heads_seen=(int(h.min()), int(h.max())),
+        dims_seen=(int(d.min()), int(d.max())),
+        tail=tail,
+        draws=drawn,
+    )
+
+
+def _model(rows: Array, heads: Array, dim: Array, tail: Tail | None) -> Array:
+    a, q, b, s = (column[:, None] for column in rows.T)
+    reached = dim**-s if tail is None else tail(dim)
+    values = a * heads**-q + b * reached
+    return values[0] if len(rows) == 1 else values
+
+
+def _estimate(value: float, draws: Array) -> Estimate:
+    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(value, min(value, float(low)), max(value, float(high)))
+
+
+def _cells(h: Array, d: Array) -> Array:
+    return np.unique(np.stack([h, d]), axis=1, return_inverse=True)[1].ravel()
+
+
+def _cell_means(values: Array, cell: Array) -> Array:
+    return np.bincount(cell, values) / np.bincount(cell)
+
+
+def _lack_of_fit(logs: Array, fitted: Array, cell: Array, params: int) -> float | None:
+    """F test of cell means around the fit against runs around their cell's mean."""
+    means = _cell_means(logs, cell)
+    between, within = len(means) - params, len(logs) - len(means)
+    scatter = float(np.square(logs - means[cell]).sum())
+    if between < 1 or within < 1 or scatter == 0:
+        return None
+    from scipy.stats import f
+
+    apart = float(np.square(means[cell] - fitted).sum())
+    return float(f.sf(apart / between / (scatter / within), between, within))
+
+
+def _unidentified(
+    h: Array, d: Array, cell: Array, estimates: list[Estimate], grid: Grid, tail: Tail | None
+) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    needed = 4 if tail is None else 3
+    if cell.max() + 1 < needed:
+        every = ("head_scale", "exponent", "tail_scale", "tail_exponent")[:needed]
+        return dict.fromkeys(every, f"{cell.max() + 1} settings cannot determine {needed} numbers")
+    sides = [("head_scale", "exponent", h, "number of heads", grid.exponents, 0)]
+    if tail is None:
+        sides.append(("tail_scale", "tail_exponent", d, "dimension", grid.tail_exponents, 2))
+    elif len(set(d)) == 1:
+        reasons["tail_scale"] = "the dimension never varies"
+    for scale, power, varied, name, exponents, index in sides:
+        low, high = estimates[index + 1].low, estimates[index + 1].high
+        if len(set(varied)) == 1:
+            reasons[scale] = reasons[power] = f"the {name} never varies"
+        elif estimates[index].low <= 0:
+            reasons[scale] = reasons[power] = f"the error may not depend on the {name} at all"
+        elif low <= exponents[0] or high >= exponents[-1]:
+            reasons[scale] = reasons[power] = (
+                f"{scale} and {power} can be exchanged for each other: every {power} from "
+                f"{low:.2g} to {high:.2g} fits (the search ends at {exponents[0]:.2g} and "
+                f"{exponents[-1]:.2g})"
+            )
+    return reasons

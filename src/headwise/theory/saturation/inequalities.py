@@ -1,0 +1,172 @@
+"""How far attention moves when its scores move: two inequalities, as bounds and on arrays."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from headwise.errors import require
+from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.checks import positive, whole
+
+Array = np.ndarray[Any, Any]
+
+VACUOUS = 0.99
+"""A bound on a total variation above this says no more than that probabilities are at most one."""
+
+
+def attention_shift_bound(
+    epsilon: Float[Array, "*shape"] | float,
+) -> Float[Array, "*shape"]:
+    """tanh(epsilon / 2): the most by which attention can move, in total variation.
+
+    Proof. Centre e so that |e| ≤ ε (a constant cancels in the softmax). For a set of keys of mass
+    p the new mass is largest if its keys gain ε and all others lose ε: p e^ε / (p e^ε + (1 − p)
+    e^{−ε}). The gain over p vanishes at p = 0 and 1 and is largest at p / (1 − p) = e^{−ε}, where
+    it is 1 / (1 + e^{−ε}) − 1 / (1 + e^ε) = tanh(ε / 2). Total variation is the largest gain of
+    any set. Two keys with scores (−ε, 0) and changes (ε, −ε) attain it.
+    """
+    return np.tanh(np.asarray(epsilon, dtype=np.float64) / 2)
+
+
+def attention_shift(epsilon: float) -> Bound:
+    """The most by which a row of attention moves if its scores change by ± `epsilon`."""
+    epsilon = positive("epsilon", epsilon)
+    value = float(attention_shift_bound(epsilon))
+    return _bound(
+        "largest change of an attention row, in total variation",
+        value,
+        value > VACUOUS,
+        f"Scores that change by ± {epsilon:g} move at most {value:.4g} of the attention to other "
+        "keys, and some scores attain it.",
+        "odds ratio of two sets of keys",
+        ("epsilon is half the spread of the change within the row; a constant is free.",),
+    )
+
+
+def output_shift(epsilon: float, value_diameter: float) -> Bound:
+    """The most by which a head's output moves: tanh(epsilon / 2) times the values' diameter.
+
+    Proof. Attention a and ã have a common part of mass 1 − TV; the rest are two distributions,
+    each of mass TV, whose means of the values are at most a diameter apart.
+    """
+    epsilon = positive("epsilon", epsilon)
+    diameter = positive("value_diameter", value_diameter)
+    shift = float(attention_shift_bound(epsilon))
+    return _bound(
+        "largest change of a head's output",
+        shift * diameter,
+        shift > VACUOUS,
+        f"The output moves by at most {shift:.4g} of the values' diameter, {shift * diameter:.4g}.",
+        "odds ratio of two sets of keys",
+        (
+            "epsilon is half the spread of the change within the row; a constant is free.",
+            f"No two values that the row can see are further apart than {diameter:g}.",
+        ),
+    )
+
+
+def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool = True) -> Bound:
+    """Euclidean distance of the two attention rows; it falls with the length as 1/√length.
+
+    The scores before and after lie within ± B = `score_bound` (up to a constant). Then every
+    probability on the way from one to the other is at most P = e^{2B} / length, because its
+    numerator is at most e^B and each of the `length` terms below it at least e^{−B}. The row
+    p moves along dp = (diag p − p pᵀ) e.
+
+    Plain form, e^{2B} ε/√length: diag p − p pᵀ ⪯ diag p, so ‖dp‖ ≤ P ‖e‖ ≤ P ε √length.
+
+    Sharp form, e^B ε/√length: ‖dp‖² = Σ p_i² (e_i − ē)² ≤ P · Σ p_i (e_i − ē)², a variance under
+    p of numbers in an interval of length 2ε, hence at most ε². So ‖dp‖ ≤ √P ε. Scores near zero,
+    half of which change by ε and half by −ε, attain it as ε → 0.
+
+    Without any bound on the scores ‖a − ã‖ ≤ √2 TV ≤ √2 tanh(ε/2); where that is smaller the
+    length has bought nothing and this bound is vacuous.
+    """
+    epsilon = positive("epsilon", epsilon)
+    score_bound = positive("score_bound", score_bound)
+    length = whole("length", length)
+    log_value = (1 if sharp else 2) * score_bound + math.log(epsilon) - math.log(length) / 2
+    value = math.exp(min(log_value, 700.0))
+    without_length = math.sqrt(2) * math.tanh(epsilon / 2)
+    vacuous = value >= without_length
+    if vacuous:
+        statement = (
+            f"The formula gives {value:.4g}, no less than √2·tanh(ε/2) = {without_length:.4g}, "
+            "which needs neither the length nor the bound on the scores."
+        )
+    else:
+        statement = (
+            f"Over {length:,} keys with scores within ± {score_bound:g} the row moves by at most "
+            f"{value:.4g} in Euclidean distance; four times as many keys halve it."
+        )
+    return _bound(
+        "largest Euclidean change of an attention row",
+        value,
+        vacuous,
+        statement,
+        "softmax Jacobian, variance form" if sharp else "softmax Jacobian ⪯ diag(p)",
+        (
+            "epsilon is half the spread of the change within the row; a constant is free.",
+            "Scores before and after lie within ± score_bound, up to a constant a row.",
+            "It speaks of the attention row alone: where values share content with keys, the "
+            "output's error need not fall with the length.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """For every row of scores: half the spread of its change, and how far attention moved."""
+
+    epsilon: Float[Array, "*rows"]
+    shift: Float[Array, "*rows"]
+    before: Float[Array, "*rows keys"]
+    after: Float[Array, "*rows keys"]
+
+    @property
+    def bound(self) -> Float[Array, "*rows"]:
+        """What the certificate allows; `shift` is the truth."""
+        return attention_shift_bound(self.epsilon)
+
+
+def row_changes(
+    scores: Float[Array, "*rows keys"], reduced: Float[Array, "*rows keys"]
+) -> RowChanges:
+    """The certificate's terms and the truth; −∞ marks keys that a row may not see."""
+    visible = np.isfinite(scores)
+    require(
+        bool((visible == np.isfinite(reduced)).all()) and bool(visible.any(-1).all()),
+        "a row must see the same keys before and after, and at least one; mask with −inf",
+    )
+    change = np.subtract(reduced, scores, where=visible, out=np.zeros_like(scores))
+    highest = np.where(visible, change, -np.inf).max(-1)
+    lowest = np.where(visible, change, np.inf).min(-1)
+    before, after = _softmax(scores), _softmax(reduced)
+    return RowChanges((highest - lowest) / 2, np.abs(after - before).sum(-1) / 2, before, after)
+
+
+def _softmax(scores: Array) -> Array:
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def _bound(
+    quantity: str,
+    value: float,
+    vacuous: bool,
+    statement: str,
+    source: str,
+    assumptions: tuple[str, ...],
+) -> Bound:
+    return Bound(
+        quantity=quantity,
+        value=None if vacuous else value,
+        verdict=Verdict.VACUOUS if vacuous else Verdict.HOLDS,
+        statement=statement,
+        source=source,
+        status=Status.DERIVED,
+        assumptions=assumptions,
+    )

@@ -1,0 +1,150 @@
+"""Plans that are measured: interrupted and resumed, on text and on tokens, from tiny trials."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headwise.advise.measured_plan import HALF, SOLVED, Request, measured_plan
+from headwise.advise.plan import AllocationPlan, read_allocation, write_allocation
+from headwise.advise.race import Rungs
+from headwise.advise.schedules import SCHEDULES
+from headwise.errors import InputError
+from headwise.lab.store import Store
+from headwise.nets.decoder import DecoderShape
+from headwise.tasks import Language, TokenArray
+
+REQUEST = Request(
+    layers=2,
+    width=32,
+    length=16,
+    budget=2 * 4 * 32 * 32,
+    seconds=120,
+    rungs=Rungs(seeds=(1,), enter=(1000,), fresh=2),
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    words = ["the", "head", "looks", "back", "at", "every", "token", "before", "it"]
+    drawn = np.random.default_rng(0).choice(words, 4000)
+    path = tmp_path / "words.txt"
+    path.write_text(" ".join(drawn))
+    return path
+
+
+class Stop(Exception):
+    """What the user's Ctrl-C does."""
+
+
+def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwise.advise.scale._MOST_STEPS", 60)
+    store = tmp_path / "plan.db"
+
+    def stop_in_the_first_round(doing: str, share: float) -> None:
+        if doing.startswith("round") and share > 0.3:
+            raise Stop
+
+    def task_at(length: int) -> Language:
+        return Language.from_file(text, length)
+
+    with pytest.raises(Stop):
+        measured_plan(REQUEST, task_at, store, stop_in_the_first_round)
+    with Store(store) as results:
+        kept = results.keys()
+    assert len(kept) > 20
+    plan = measured_plan(REQUEST, task_at, store)
+    with Store(store) as results:
+        assert kept < results.keys()
+    assert measured_plan(REQUEST, task_at, store) == plan  # from the store alone
+
+    names = {row["candidate"] for row in plan.candidates}
+    assert names == {*SCHEDULES, SOLVED, HALF}
+    assert plan.schedule in names
+    assert 0.9 * plan.budget < plan.parameters <= plan.budget
+    assert plan.against_uniform is not None
+    assert plan.against_uniform.low <= plan.against_uniform.difference <= plan.against_uniform.high
+    assert "60 steps" in plan.checked
+    decoder = DecoderShape(
+        vocabulary=256, width=plan.width, layers=plan.layers, ffn=64, length=plan.length
+    )
+    assert decoder.params()["attention"] == plan.parameters
+    write_allocation(plan, tmp_path / "plan.json")
+    assert read_allocation(tmp_path / "plan.json") == plan
+
+
+def test_impossible_requests_are_refused_before_anything_is_trained(
+    text: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "plan.db"
+
+    def make(**changes: int | float) -> AllocationPlan:
+        from dataclasses import replace
+
+        request = replace(REQUEST, **changes)  # type: ignore[arg-type]
+        return measured_plan(request, lambda length: Language.from_file(text, length), store)
+
+    with pytest.raises(InputError, match="smallest possible one, 1,024"):
+        make(budget=1000)
+    with pytest.raises(InputError, match="too few for a length of 5000"):
+        make(length=5000)
+    with pytest.raises(InputError, match="too few to measure anything"):
+        make(seconds=0.5)
+    with pytest.raises(InputError, match="8 heads of dimension 4 in the first"):
+        make(budget=2048, intrinsic_dim=8)
+    assert not store.exists()
+
+
+def test_token_arrays_are_split_without_overlap(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.npz"
+    np.savez(path, tokens=np.arange(1000) % 500, other=np.zeros(3))
+    stream = TokenArray.from_file(path, 16)
+    assert (stream.rows, stream.columns, stream.vocabulary) == (1, 1000, 500)
+    np.savez(path, np.arange(40 * 20).reshape(40, 20))
+    rows = TokenArray.from_file(path, 16)
+    windows = rows.batch(500, 0, 0)
+    assert windows.shape == (500, 17)
+    assert (windows[:, -1] - windows[:, 0] == 16).all()  # never across two sequences
+    assert (windows // 20 == windows[:, :1] // 20).all()
+    assert int(windows.max()) < 36 * 20 <= int(rows.validation().min())
+    np.savez(path, np.arange(1000))
+    stream = TokenArray.from_file(path, 16)
+    assert int(stream.batch(500, 0, 0).max()) < 900 == int(stream.validation().min())
+    assert len(stream.validation(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"x": np.zeros((5, 3))}, "one array of token numbers.*x float64.*headwise probe"),
+        ({"x": np.zeros(50, int), "y": np.zeros(50, int)}, "called 'tokens' if there are several"),
+        ({"tokens": np.zeros(50, int) - 1}, "0 or more"),
+        ({"tokens": np.arange(50)}, "takes 17 tokens in a row, and tokens has 5 in its held-out"),
+        ({"tokens": np.zeros((50, 10), int)}, "has 10 in a sequence"),
+        ({"tokens": np.zeros((5, 40), int)}, "5 sequences; 10 or more"),
+        ({"tokens": np.full(999, 1 << 30)}, "that is no token"),
+    ],
+)
+def test_arrays_that_are_no_tokens_get_a_sentence(
+    arrays: dict[str, np.ndarray], sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "tokens.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match=sentence):
+        TokenArray.from_file(path, 16)
+
+
+def test_a_file_that_is_no_npz_gets_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.npz"
+    path.write_bytes(b"not an archive")
+    with pytest.raises(InputError, match=r"cannot be read as an \.npz"):
+        TokenArray.from_file(path, 16)
+    with pytest.raises(InputError, match=r"cannot be read as an \.npz"):
+        TokenArray.from_file(tmp_path / "none.npz", 16)

@@ -1,0 +1,96 @@
+"""The race: it finds who is better, is not flattered by its own choice, and scales as told."""
+
+import numpy as np
+import pytest
+
+from headwise.advise.race import UNIFORM, Pair, Race, Rungs, interval, race
+from headwise.advise.scale import choose_scale
+from headwise.advise.verdict_of_race import comparison
+from headwise.errors import InputError
+
+NAMES = [UNIFORM, *"abcdefg"]
+
+
+def noisy(truth: dict[str, float], trial: int, noise: float = 0.01) -> tuple[list[Pair], object]:
+    """Losses with an effect of the seed that all share, and one of their own."""
+    asked: list[Pair] = []
+
+    def measure(what: str, pairs: list[Pair]) -> dict[Pair, float]:
+        asked.extend(pairs)
+        losses = {}
+        for name, seed in pairs:
+            shared = np.random.default_rng([trial, seed]).normal() * 0.1
+            own = np.random.default_rng([trial, seed, *name.encode()]).normal() * noise
+            losses[name, seed] = 2.0 + truth.get(name, 0.0) + shared + own
+        return losses
+
+    return asked, measure
+
+
+def test_a_clearly_better_candidate_wins_with_its_true_advantage_in_the_interval() -> None:
+    covered = 0
+    for trial in range(40):
+        _, measure = noisy({"c": -0.05, "a": 0.03}, trial)
+        found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
+        assert found.winner == "c"
+        against = comparison(found)
+        covered += against.low <= -0.05 <= against.high
+        assert against.high < 0
+    assert covered >= 33  # 95 % of 40 is 38
+
+
+def test_among_equals_the_interval_is_not_flattered_by_the_choice() -> None:
+    """The best of eight equals looks better than it is; on fresh seeds it does not."""
+    chosen, fresh = [], []
+    for trial in range(60):
+        _, measure = noisy({}, trial)
+        found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
+        for name in NAMES[1:]:
+            seeds = found.seeds(name)
+            if set(found.fresh_seeds) <= set(seeds):
+                early = [seed for seed in seeds if seed not in found.fresh_seeds]
+                chosen.append(np.mean(found.differences(name, early)))
+                fresh.append(np.mean(found.differences(name, found.fresh_seeds)))
+    assert np.mean(chosen) < -0.003
+    assert abs(float(np.mean(fresh))) < 0.003
+
+
+def test_halving_asks_for_no_more_runs_than_it_says_and_uniform_always_runs() -> None:
+    asked, measure = noisy({"c": -0.05}, 0)
+    rungs = Rungs(seeds=(2, 2), enter=(1000, 3), fresh=3)
+    found = race(NAMES, measure, rungs)  # type: ignore[arg-type]
+    assert len(asked) == len(set(asked)) <= rungs.runs(len(NAMES))
+    assert found.seeds(UNIFORM) == list(range(7))
+    assert sorted(len(found.seeds(name)) for name in NAMES) == [2, 2, 2, 2, 4, 4, 7, 7]
+
+
+def test_uniform_wins_where_nothing_is_better() -> None:
+    worse = dict.fromkeys("abcdefg", 0.1)
+    _, measure = noisy(worse, 0)
+    found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
+    assert found.winner == UNIFORM
+    assert comparison(found).difference == 0
+
+
+def test_an_interval_of_one_difference_is_infinite() -> None:
+    assert interval([0.1]) == (0.1, -np.inf, np.inf)
+    mean, low, high = interval([1.0, 2.0, 3.0])
+    assert (mean, low, high) == pytest.approx((2.0, 2 - 2.484, 2 + 2.484), abs=1e-3)
+    assert Race("a", {("a", 0): 1.0}, ()).differences("a", [0]) == []
+
+
+SIZES = {"multiple": 4, "layers": 6, "vocabulary": 256, "runs": 50, "workers": 2}
+
+
+def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
+    full = {"width": 384, "length": 256, "budget": 6 * 4 * 384**2}
+    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (600, 6_000, 60_000, 10**7)]
+    work = [scale.width**2 * scale.length for scale in scales]
+    assert work == sorted(work)
+    assert (scales[-1].width, scales[-1].length) == (384, 256)
+    assert scales[0].width < 384
+    for scale in scales:
+        assert scale.width * scale.factor == 384
+        assert scale.budget == full["budget"] // scale.factor**2
+    with pytest.raises(InputError, match="too few to measure"):
+        choose_scale(**full, **SIZES, seconds=3)

@@ -1,0 +1,58 @@
+"""`headwise plan` without data, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwise.advise.plan import read_allocation
+from headwise.cli import main
+
+PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
+
+
+def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(command.split())
+    printed = capsys.readouterr()
+    return int(stopped.value.code or 0), printed.out, printed.err
+
+
+def test_the_default_is_said_to_be_only_theory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(PLAN, capsys)
+    assert code == 0
+    assert "Only theory: nothing was trained" in out
+    assert "checked: not at all" in out
+    file = tmp_path / "plan.json"
+    code, out, err = run(f"{PLAN} --intrinsic-dim 9 --json --out {file}", capsys)
+    assert (code, err) == (0, "")
+    data = json.loads(out)
+    assert data["layers"][0]["heads"] == 9
+    assert {layer["heads"] for layer in data["layers"][1:]} == {6}
+    assert data["against_uniform"] is None
+    plan = read_allocation(file)
+    assert plan.layers[0].heads == 9
+    assert plan.parameters <= plan.budget == 3538944
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (PLAN.replace("3538944", "100"), "smallest possible one, 36,864"),
+        (f"{PLAN} --intrinsic-dim 1000", "1000 heads of dimension 4 in the first of 6 layers"),
+        (f"{PLAN} --text a --data b", "--text or --data, not both"),
+        (f"{PLAN} --text no-such-file", "cannot read the text no-such-file"),
+        (f"{PLAN} --data no-such-file.npz", "cannot be read as an .npz"),
+        (f"{PLAN} --layers 0", "layers must be"),
+        (f"{PLAN} --multiple 1000", "multiple must be"),
+        (f"{PLAN} --out no-such-folder/plan.json", "no folder no-such-folder"),
+    ],
+)
+def test_what_cannot_be_gets_a_sentence(
+    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(command, capsys)
+    assert (code, out) == (2, "")
+    assert sentence in " ".join(err.split())
