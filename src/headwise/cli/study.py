@@ -277,7 +277,7 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
         cells = ["–" if error != error else f"{error:{number}}" for error in row]
         listing.add_row(*map(str, places), *cells)
     console.print(listing)
-    colours = {"holds": "green", "does not hold": "red", "not tested": "dim"}
+    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
     for claim, verdict in verdicts:
         if verdict.status != "not tested":
             style = colours[verdict.status]

@@ -82,8 +82,8 @@ SIZES = {
         heads=4,
         multiple=2,
         length=64,
-        training=TextTraining(steps=120, rate=0.01, batch=16, validation=256, evaluations=2),
-        seeds=2,
+        training=TextTraining(steps=80, rate=0.01, batch=16, validation=256, evaluations=1),
+        seeds=3,
     ),
     "standard": Size(
         layers=6,
