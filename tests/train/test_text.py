@@ -21,6 +21,7 @@ from headwise.nets import AttentionShape, DecoderNet, DecoderShape
 from headwise.spec import to_data
 from headwise.tasks import Language, NGram, corpus
 from headwise.train.loop import Outcome, learning_rates
+from headwise.train.state import TrainingState
 from headwise.train.streaming import Streaming
 from headwise.train.text import flops_per_token, train_text
 from headwise.train.text_training import TextTraining
@@ -131,6 +132,36 @@ def test_a_killed_training_goes_on_to_the_same_record(task: Language, tmp_path: 
     resumed = train_text(task, SHAPE, training, [3, 4], checkpoint=file)
     whole = train_text(task, SHAPE, training, [3, 4])
     assert all(map(same, resumed, whole))
+
+
+class Stopped(Exception):
+    """Stands for a kill at a known step."""
+
+
+@pytest.mark.parametrize("step", [1, 9, 10, 11, 20, 29, 30])
+def test_it_can_be_stopped_after_any_step(
+    task: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Also just before an evaluation (10, 20, 30) and just after one; both kinds of training."""
+    save, file = TrainingState.save_if_due, tmp_path / "one.safetensors"
+
+    def save_and_stop(state: TrainingState) -> None:
+        save(state)
+        if state.done == step:
+            raise Stopped
+
+    ngram = NGram(length=16, lags=(0, 1), dim=2)
+    net = replace(SHAPE, vocabulary=0, token_dim=2, outputs=2)
+    streaming = Streaming(steps=30, rate=1e-2, batch=12, validation=32, evaluations=3)
+    for train in (
+        lambda **more: train_text(task, SHAPE, TRAINING, [3, 4], **more),
+        lambda **more: train_tokens(ngram, net, streaming, [3, 4], **more),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainingState, "save_if_due", save_and_stop)
+            with pytest.raises(Stopped):
+                train(checkpoint=file, checkpoint_seconds=0.0)
+        assert all(map(same, train(checkpoint=file), train()))
 
 
 def test_a_checkpoint_of_other_work_is_not_taken_and_a_damaged_one_is_named(

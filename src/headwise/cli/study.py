@@ -101,7 +101,7 @@ def run(
     ] = None,
     plan: Annotated[
         list[Path] | None,
-        typer.Option(help="With --text: compare this plan, too, made by headwise plan."),
+        typer.Option(help="Compare this plan, too, made by headwise plan; one for each text."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -146,11 +146,13 @@ def run(
 
 def _parts(study, tier: str, texts: list[Path], plans: list[Path]):  # type: ignore[no-untyped-def]
     """The runs of a tier: of the study as it is, or on the user's own texts."""
-    planned = study.tier(tier).parts()
-    if not texts:
-        require(not plans, "--plan goes with --text: a plan is compared on the text it is for")
-        return planned
-    require(study.parts_of_files is not None, f"{study.name} takes no text: leave out --text")
+    planned = study.tier(tier).parts
+    if not texts and not plans:
+        return planned()
+    require(
+        study.parts_of_files is not None,
+        f"{study.name} has no text of its own to replace: leave out --text and --plan",
+    )
     return study.parts_of_files(tier, texts, plans)
 
 
@@ -275,7 +277,7 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
         cells = ["–" if error != error else f"{error:{number}}" for error in row]
         listing.add_row(*map(str, places), *cells)
     console.print(listing)
-    colours = {"holds": "green", "does not hold": "red", "not tested": "dim"}
+    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
     for claim, verdict in verdicts:
         if verdict.status != "not tested":
             style = colours[verdict.status]

@@ -102,13 +102,24 @@ def _class_token_columns(run: Run) -> dict[str, Any]:
 
 
 def _train_tokens(
-    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
+    job: Sequence[Run], on_progress: Callable[[float], None], folder: Path | None
 ) -> list[Any]:
     from headwise.train.tokens import train_tokens
 
-    first = job[0]
-    seeds = [run.seed for run in job]
-    return train_tokens(first.task, first.net, first.training, seeds, on_progress)
+    first, seeds = job[0], [run.seed for run in job]
+    return train_tokens(
+        first.task,
+        first.net,
+        first.training,
+        seeds,
+        on_progress,
+        checkpoint=_checkpoint(first, folder),
+    )
+
+
+def _checkpoint(first: Run, folder: Path | None) -> Path | None:
+    """Where a job leaves what it needs to go on; it is known by the job's first run."""
+    return None if folder is None else folder / f"{first.key}.safetensors"
 
 
 def _tokens_together(run: Run) -> int:
@@ -129,10 +140,15 @@ def _train_text(
 ) -> list[Any]:
     from headwise.train.text import train_text
 
-    first = job[0]
-    file = None if folder is None else folder / f"{first.key}.safetensors"
-    seeds = [run.seed for run in job]
-    return train_text(first.task, first.net, first.training, seeds, on_progress, checkpoint=file)
+    first, seeds = job[0], [run.seed for run in job]
+    return train_text(
+        first.task,
+        first.net,
+        first.training,
+        seeds,
+        on_progress,
+        checkpoint=_checkpoint(first, folder),
+    )
 
 
 def _text_cost(run: Run) -> float:

@@ -25,9 +25,12 @@ class Tier:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the result table says of a claim, with the numbers."""
+    """What the result table says of a claim, with the numbers.
 
-    status: Literal["holds", "does not hold", "not tested"]
+    "undecided": it was tested, and the seeds are too few to tell.
+    """
+
+    status: Literal["holds", "does not hold", "undecided", "not tested"]
     numbers: str
 
 

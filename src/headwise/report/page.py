@@ -18,6 +18,7 @@ _EXPOSE = "window.vegaEmbed = vegaEmbed;"
 _MARKS = {
     "holds": ("✓", "holds"),
     "does not hold": ("✗", "fails"),
+    "undecided": ("?", "untested"),
     "not tested": ("–", "untested"),
 }
 

@@ -15,12 +15,12 @@ _TRAIN, _VALIDATION = 11, 12  # last entry of a seed: what the stream is for
 
 
 class Stream:
-    """Reads a stream forwards, one batch after another."""
+    """Reads a stream forwards, one batch after another, from sequence number `position` on."""
 
-    def __init__(self, task: TokenTask, data_seed: int, seed: int) -> None:
+    def __init__(self, task: TokenTask, data_seed: int, seed: int, position: int = 0) -> None:
         self._task, self._key = task, (data_seed, seed)
         self._rows = block_rows(task)
-        self._position = 0
+        self._position = position
         self._block, self._data = -1, (torch.empty(0), torch.empty(0))
 
     def take(self, count: int) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,6 @@ not worth the memory. Then a member is computed as if alone, to the last bit. On
 they are stacked.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import log, sqrt
@@ -21,11 +20,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.errors import require
 from headwise.nets.decoder import DecoderShape
-from headwise.spec import spec_hash
 from headwise.tasks.language import Language
 from headwise.train.checkpoint import Checkpoint
 from headwise.train.ensemble import Ensemble
 from headwise.train.loop import Outcome, evaluation_segments, learning_rates, make_outcome
+from headwise.train.state import TrainingState
 from headwise.train.text_training import TextTraining
 
 _PROGRESS_STEPS = 10
@@ -51,11 +50,11 @@ def train_text(
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stacked=device != "cpu")
     file = Checkpoint(checkpoint, checkpoint_seconds)
-    state = _State(ensemble, spec_hash((task, shape, training, tuple(seeds))), len(seeds))
-    resumed = state.load(file)
+    state = TrainingState(ensemble, (task, shape, training, tuple(seeds)), file)
+    resumed = state.load()
     windows, rates = task.validation(training.validation), learning_rates(training)
     for first, last in evaluation_segments(training):
-        if last <= resumed and last < training.steps:
+        if last <= state.evaluated:
             continue
         for step in range(max(first, resumed), last):
             tokens = torch.stack([task.batch(training.batch, seed, step) for seed in seeds])
@@ -63,8 +62,7 @@ def train_text(
             state.count(loss.cpu())
             if on_progress is not None and state.done % _PROGRESS_STEPS == 0:
                 on_progress(state.done / training.steps)
-            if file.due():
-                state.save(file)
+            state.save_if_due()
         errors, spreads = evaluate(ensemble, windows, device)
         state.note(errors, last - first)
     facts = {
@@ -77,50 +75,6 @@ def train_text(
             seeds, state.curves, ensemble.params(), spreads, strict=True
         )
     ]
-
-
-class _State:
-    """How far a training is: all that, with the specification, decides how it goes on."""
-
-    def __init__(self, ensemble: Ensemble, work: str, members: int) -> None:
-        self._ensemble, self._work = ensemble, work
-        self.done = 0
-        self.curves: list[list[tuple[int, float, float]]] = [[] for _ in range(members)]
-        self._losses = torch.zeros(members, dtype=torch.float64)  # since the last evaluation
-        self._started = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Spent on this training, by this process and by those before it."""
-        return time.perf_counter() - self._started
-
-    def count(self, losses: Tensor) -> None:
-        """A step is done."""
-        self._losses += losses
-        self.done += 1
-
-    def note(self, errors: Sequence[float], steps: int) -> None:
-        """An evaluation after so many steps since the one before."""
-        for curve, error, loss in zip(self.curves, errors, self._losses / steps, strict=True):
-            curve.append((self.done, error, float(loss)))
-        self._losses = torch.zeros_like(self._losses)
-
-    def save(self, file: Checkpoint) -> None:
-        numbers = {"done": self.done, "curves": self.curves, "seconds": self.seconds}
-        tensors = {**self._ensemble.state(), "losses": self._losses}
-        file.save(tensors, {"of": self._work, **numbers})
-
-    def load(self, file: Checkpoint) -> int:
-        """Take over what was saved of this very work, if anything was; the steps done."""
-        saved = file.load()
-        if saved is None or saved[1]["of"] != self._work:
-            return 0
-        tensors, numbers = saved
-        self._losses = tensors.pop("losses")
-        self._ensemble.restore(tensors)
-        self.done, self.curves = numbers["done"], numbers["curves"]
-        self._started -= numbers["seconds"]
-        return self.done
 
 
 def evaluate(

@@ -1,14 +1,17 @@
 """Training token networks on streams: many seeds of one specification in, an outcome a seed out."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from headwise.errors import require
 from headwise.tasks.measure import TokenTask, score
+from headwise.train.checkpoint import Checkpoint
 from headwise.train.ensemble import Ensemble, TokenNetShape, stackable
 from headwise.train.loop import Outcome, evaluation_segments, learning_rates, make_outcome
+from headwise.train.state import TrainingState
 from headwise.train.stream import Stream, validation_set
 from headwise.train.streaming import Streaming
 
@@ -23,36 +26,41 @@ def train_tokens(
     seeds: Sequence[int],
     on_progress: Callable[[float], None] | None = None,
     device: str = "cpu",
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 60.0,
 ) -> list[Outcome]:
     """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
 
-    Errors are mean squares in units of E‖f‖², so that answering zero scores 1.
+    Errors are mean squares in units of E‖f‖², so that answering zero scores 1. With a `checkpoint`
+    file a training that was killed goes on where it was, to the same outcome.
     """
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
     require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
     _check(task, shape)
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stackable(shape, training))
-    streams = [Stream(task, training.data_seed, seed) for seed in seeds]
+    file = Checkpoint(checkpoint, checkpoint_seconds)
+    state = TrainingState(ensemble, (task, shape, training, tuple(seeds)), file)
+    resumed = state.load()
+    streams = [Stream(task, training.data_seed, seed, resumed * training.batch) for seed in seeds]
     validation = validation_set(task, training.validation, training.data_seed)
     rates = learning_rates(training)
-    curves: list[list[tuple[int, float, float]]] = [[] for _ in seeds]
     for first, last in evaluation_segments(training):
-        losses = torch.zeros(len(seeds), dtype=torch.float64, device=device)
-        for step in range(first, last):
+        if last <= state.evaluated:
+            continue
+        for step in range(max(first, resumed), last):
             batches = [stream.take(training.batch) for stream in streams]
             inputs, targets = (torch.stack(part).to(device) for part in zip(*batches, strict=True))
-            losses += ensemble.step(inputs, targets, task.answers, float(rates[step]))
-        means = (losses / ((last - first) * task.scale)).tolist()
-        for curve, error, loss in zip(
-            curves, _errors(ensemble, task, *validation, device), means, strict=True
-        ):
-            curve.append((last, error, loss))
+            loss = ensemble.step(inputs, targets, task.answers, float(rates[step]))
+            state.count(loss.cpu())
+            state.save_if_due()
+        errors = _errors(ensemble, task, *validation, device)
+        state.note(errors, (last - first) * task.scale)
         if on_progress is not None:
             on_progress(last / training.steps)
     return [
         make_outcome(seed, curve, "token ensemble", "the only engine for token networks", params)
-        for seed, curve, params in zip(seeds, curves, ensemble.params(), strict=True)
+        for seed, curve, params in zip(seeds, state.curves, ensemble.params(), strict=True)
     ]
 
 
