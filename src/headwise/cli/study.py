@@ -101,7 +101,7 @@ def run(
     ] = None,
     plan: Annotated[
         list[Path] | None,
-        typer.Option(help="With --text: compare this plan, too, made by headwise plan."),
+        typer.Option(help="Compare this plan, too, made by headwise plan; one for each text."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -144,11 +144,13 @@ def run(
 
 def _parts(study, tier: str, texts: list[Path], plans: list[Path]):  # type: ignore[no-untyped-def]
     """The runs of a tier: of the study as it is, or on the user's own texts."""
-    planned = study.tier(tier).parts()
-    if not texts:
-        require(not plans, "--plan goes with --text: a plan is compared on the text it is for")
-        return planned
-    require(study.parts_of_files is not None, f"{study.name} takes no text: leave out --text")
+    planned = study.tier(tier).parts
+    if not texts and not plans:
+        return planned()
+    require(
+        study.parts_of_files is not None,
+        f"{study.name} has no text of its own to replace: leave out --text and --plan",
+    )
     return study.parts_of_files(tier, texts, plans)
 
 

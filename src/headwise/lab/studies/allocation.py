@@ -91,7 +91,7 @@ SIZES = {
         heads=4,
         multiple=4,
         length=128,
-        training=TextTraining(steps=480, rate=0.006, batch=16, validation=800, evaluations=2),
+        training=TextTraining(steps=480, rate=0.008, batch=16, validation=800, evaluations=2),
         seeds=3,
     ),
     "full": Size(
@@ -114,19 +114,20 @@ def parts(tier: str) -> dict[str, list[Run]]:
 
 
 def parts_of_files(tier: str, texts: Sequence[Path], plans: Sequence[Path]) -> dict[str, list[Run]]:
-    """The same on the user's own texts, with the user's own plans (one for all, or one each)."""
+    """The same on the user's own texts, or with the user's own plans: one for all, or one each."""
     size = SIZES[tier]
-    require(
-        len(plans) in (0, 1, len(texts)),
-        f"give one --plan for all texts, or one for each of the {len(texts)}",
-    )
     tasks = [Language.from_file(path, size.length) for path in texts]
+    tasks = tasks or [text.task(size.length) for text in TEXTS]
     require(
         len({task.name for task in tasks}) == len(tasks),
         "two texts have the same name; a table could not tell them apart",
     )
-    files = list(plans) * (len(tasks) if len(plans) == 1 else 1)
-    found = {task.name: _fitting(size, file) for task, file in zip(tasks, files, strict=False)}
+    require(
+        len(plans) in (0, 1, len(tasks)),
+        f"give one --plan for all texts, or one for each of the {len(tasks)}",
+    )
+    layers = [_fitting(size, file) for file in plans] * (len(tasks) if len(plans) == 1 else 1)
+    found = {task.name: each for task, each in zip(tasks, layers, strict=False)}
     return _parts(size, tasks, found)
 
 
@@ -237,7 +238,8 @@ ALLOCATION = Study(
         "learning rate for all, chosen on the uniform schedule.",
         "Intervals are over seeds (initial weights and batches), not over texts, and are not "
         "corrected for the number of comparisons.",
-        "Texts: headwise study fetch allocation; or your own: --text FILE [--plan FILE].",
+        "Texts: headwise study fetch allocation; or your own: --text FILE. To compare a plan: "
+        "--plan FILE.",
     ),
     setting=("text", "qk_norm", "shape"),
     rows=("part",),
