@@ -15,7 +15,7 @@ from headwise.advise import solved
 from headwise.advise.default_plan import DEFAULT, default_targets
 from headwise.advise.fill import Target, fill
 from headwise.advise.plan import AllocationPlan
-from headwise.advise.race import UNIFORM, Pair, Rungs, race
+from headwise.advise.race import UNIFORM, OutOfTime, Pair, Rungs, race
 from headwise.advise.scale import Scale, choose_scale
 from headwise.advise.schedules import SCHEDULES, Grid, targets
 from headwise.advise.verdict_of_race import comparison, reasons, rows, said
@@ -43,10 +43,6 @@ class Request:
     seed: int = 0
     workers: int = 1
     rungs: Rungs = field(default_factory=Rungs)
-
-
-class OutOfTime(Exception):
-    """The time budget is spent."""
 
 
 def measured_plan(
