@@ -1,7 +1,6 @@
 """Remove parameters of a trained layer by narrower heads or by fewer: which costs less?"""
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,12 +117,6 @@ def finding(results: pd.DataFrame) -> Finding:
     )
 
 
-def published() -> pd.DataFrame:
-    """The paper states the order and prints no numbers that we have."""
-    columns: dict[str, Any] = {"part": [], "nmse": []}
-    return pd.DataFrame(columns)
-
-
 DIMENSION_OR_COUNT = Study(
     name="dimension-or-count",
     title="Narrower heads or fewer: which loses less?",
@@ -139,7 +132,7 @@ DIMENSION_OR_COUNT = Study(
         "cuts": "One layer cut to a share of its parameters, without retraining",
         "training": "Decoders to cut",
     },
-    published=published,
+    published=shared.nothing_published,
     claims=(
         Claim(
             "Reducing head dimension costs less than reducing head count at equal parameters",
