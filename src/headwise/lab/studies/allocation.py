@@ -91,7 +91,7 @@ SIZES = {
         heads=4,
         multiple=4,
         length=128,
-        training=TextTraining(steps=480, rate=0.008, batch=16, validation=800, evaluations=2),
+        training=TextTraining(steps=320, rate=0.008, batch=16, validation=800, evaluations=2),
         seeds=3,
     ),
     "full": Size(
@@ -176,7 +176,7 @@ ALLOCATION = Study(
     paper=ALLOCATION_PAPER,
     tiers={
         "quick": _tier("quick", "about 300 CPU-seconds: 2½ minutes on two cores (estimated)"),
-        "standard": _tier("standard", "about 2 CPU-hours: 65 minutes on two cores (estimated)"),
+        "standard": _tier("standard", "about 1.4 CPU-hours: 45 minutes on two cores (estimated)"),
         "full": _tier("full", "about 700 CPU-hours (estimated); for GPUs"),
     },
     parts={
