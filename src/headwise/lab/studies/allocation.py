@@ -91,8 +91,8 @@ SIZES = {
         heads=4,
         multiple=4,
         length=128,
-        training=TextTraining(steps=480, rate=0.008, batch=16, validation=800, evaluations=2),
-        seeds=3,
+        training=TextTraining(steps=360, rate=0.008, batch=16, validation=800, evaluations=2),
+        seeds=4,
     ),
     "full": Size(
         layers=6,
@@ -236,8 +236,8 @@ ALLOCATION = Study(
         "other seeds.",
         "AdamW, betas (.9, .95), 10 % warm-up, cosine to zero, gradients clipped at norm 1; one "
         "learning rate for all, chosen on the uniform schedule.",
-        "Intervals are over seeds (initial weights and batches), not over texts, and are not "
-        "corrected for the number of comparisons.",
+        "Intervals are over seeds (initial weights and batches), and in the verdicts also over "
+        "texts and seeds together; they are not corrected for the number of comparisons.",
         "Texts: headwise study fetch allocation; or your own: --text FILE. To compare a plan: "
         "--plan FILE.",
     ),
