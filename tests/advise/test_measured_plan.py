@@ -46,9 +46,10 @@ def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headwise.advise.scale._MOST_STEPS", 60)
+    monkeypatch.setattr("headwise.advise.scale._TOKENS_A_STEP", 128)
     store = tmp_path / "plan.db"
 
-    def stop_in_the_first_round(doing: str, share: float) -> None:
+    def stop_in_the_first_round(share: float, doing: str) -> None:
         if doing.startswith("round") and share > 0.3:
             raise Stop
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headwise.advise.race import UNIFORM, Pair, Race, Rungs, interval, race
+from headwise.advise.race import UNIFORM, Measure, OutOfTime, Pair, Race, Rungs, interval, race
 from headwise.advise.scale import choose_scale
 from headwise.advise.verdict_of_race import comparison
 from headwise.errors import InputError
@@ -47,7 +47,7 @@ def test_among_equals_the_interval_is_not_flattered_by_the_choice() -> None:
         found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
         for name in NAMES[1:]:
             seeds = found.seeds(name)
-            if set(found.fresh_seeds) <= set(seeds):
+            if found.fresh_seeds and set(found.fresh_seeds) <= set(seeds):
                 early = [seed for seed in seeds if seed not in found.fresh_seeds]
                 chosen.append(np.mean(found.differences(name, early)))
                 fresh.append(np.mean(found.differences(name, found.fresh_seeds)))
@@ -70,6 +70,27 @@ def test_uniform_wins_where_nothing_is_better() -> None:
     found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
     assert found.winner == UNIFORM
     assert comparison(found).difference == 0
+
+
+@pytest.mark.parametrize(("advantage", "winner"), [(-0.1, "c"), (-0.001, UNIFORM)])
+def test_when_time_runs_out_only_a_clear_winner_beats_uniform(
+    advantage: float, winner: str
+) -> None:
+    _, measure = noisy({"c": advantage}, 0)
+
+    def until(rounds: int) -> Measure:
+        def stops(what: str, pairs: list[Pair]) -> dict[Pair, float]:
+            if not what.startswith(tuple(f"round {n}" for n in range(1, rounds + 1))):
+                raise OutOfTime
+            return measure(what, pairs)  # type: ignore[operator]
+
+        return stops
+
+    for rounds in (1, 2):
+        found = race(NAMES, until(rounds), Rungs())
+        assert (found.winner, found.fresh_seeds) == (winner, ())
+    with pytest.raises(OutOfTime):
+        race(NAMES, until(0), Rungs())
 
 
 def test_an_interval_of_one_difference_is_infinite() -> None:

@@ -15,7 +15,7 @@ from headwise.advise import solved
 from headwise.advise.default_plan import DEFAULT, default_targets
 from headwise.advise.fill import Target, fill
 from headwise.advise.plan import AllocationPlan
-from headwise.advise.race import UNIFORM, Pair, Rungs, race
+from headwise.advise.race import UNIFORM, OutOfTime, Pair, Rungs, race
 from headwise.advise.scale import Scale, choose_scale
 from headwise.advise.schedules import SCHEDULES, Grid, targets
 from headwise.advise.verdict_of_race import comparison, reasons, rows, said
@@ -45,15 +45,11 @@ class Request:
     rungs: Rungs = field(default_factory=Rungs)
 
 
-class OutOfTime(Exception):
-    """The time budget is spent."""
-
-
 def measured_plan(
     request: Request,
     task_at: Callable[[int], Any],
     store: Path,
-    on_progress: Callable[[str, float], None] = lambda doing, fraction: None,
+    on_progress: Callable[[float, str], None] = lambda fraction, doing: None,
 ) -> AllocationPlan:
     """Train candidates on `task_at(length)`, choose, check. What is done is kept in `store`."""
     positive("seconds", request.seconds)
@@ -118,7 +114,7 @@ class _Trials:
         task: Any,
         scale: Scale,
         store: Store,
-        on_progress: Callable[[str, float], None],
+        on_progress: Callable[[float, str], None],
     ) -> None:
         self._request, self._task, self._scale, self._store = request, task, scale, store
         self._on_progress = on_progress
@@ -130,7 +126,8 @@ class _Trials:
     def solver_made(self, uniform: tuple[Target, ...]) -> dict[str, tuple[Target, ...]]:
         """The solver's candidates, from the sensitivities of a decoder of twice the budget."""
         scale, seed = self._scale, self._request.seed
-        shape = scale.decoder(scale.layers(uniform, solved.TIMES), self._task.vocabulary)
+        layers = scale.layers(uniform, solved.TIMES)
+        shape = scale.decoder(layers, self._task.vocabulary, "learned")
         self._do("training a decoder to cut", solved.trained_first(self._task, shape, scale, seed))
         cuts = solved.cuts(self._task, shape, scale, seed)
         found = self._do("cutting its layers", cuts)
@@ -169,7 +166,7 @@ class _Trials:
         def on_state(state: State) -> None:
             share = state.finished_cost / state.total_cost if state.total_cost else 1.0
             self.finished = max(before, state.finished_runs)
-            self._on_progress(what, share)
+            self._on_progress(share, what)
             if time.monotonic() > self._deadline and state.finished_runs < state.total_runs:
                 raise OutOfTime
 

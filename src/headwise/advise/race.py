@@ -41,9 +41,13 @@ class Rungs:
         return sum(c * s for c, s in zip(entered, self.seeds, strict=True)) + 2 * self.fresh
 
 
+class OutOfTime(Exception):
+    """The time budget is spent; `measure` raises it."""
+
+
 @dataclass(frozen=True)
 class Race:
-    """Who won; losses by (candidate, seed); and the fresh comparison with uniform."""
+    """Who won; losses by (candidate, seed); and the fresh seeds, none where time ran out."""
 
     winner: str
     losses: dict[Pair, float]
@@ -63,30 +67,50 @@ class Race:
 
 
 def race(names: Sequence[str], measure: Measure, rungs: Rungs, first_seed: int = 0) -> Race:
-    """Find the candidate of least loss; `names` include uniform, which runs in every round."""
+    """Find the candidate of least loss; `names` include uniform, which runs in every round.
+
+    If time runs out after the first round, what is known decides, and against uniform only a
+    candidate whose interval is clear of zero.
+    """
     assert UNIFORM in names
     losses: dict[Pair, float] = {}
-    left, seed = list(names), first_seed
+    left, seed, in_time = list(names), first_seed, True
+
+    def differences(name: str, seeds: Iterable[int]) -> list[float]:
+        return Race(name, losses, ()).differences(name, seeds)
 
     def mean(name: str) -> float:
-        return float(np.mean(Race(name, losses, ()).differences(name, range(first_seed, seed))))
+        return float(np.mean(differences(name, range(first_seed, seed))))
 
     for number, (count, enter) in enumerate(zip(rungs.seeds, rungs.enter, strict=True), 1):
         if number > 1:
             best = sorted((name for name in left if name != UNIFORM), key=mean)[:enter]
             left = [UNIFORM, *best]
         added = range(seed, seed + count)
-        seed += count
         what = f"round {number} of {len(rungs.seeds)}: {len(left)} candidates"
-        losses |= measure(what, [(name, each) for name in left for each in added])
+        try:
+            losses |= measure(what, [(name, each) for name in left for each in added])
+        except OutOfTime:
+            if number == 1:
+                raise
+            in_time = False
+            break
+        seed += count
     winner = min(left, key=mean)
+    if winner == UNIFORM:
+        return Race(winner, losses, ())
     fresh = tuple(range(seed, seed + rungs.fresh))
-    if winner != UNIFORM:
-        pairs = [(name, each) for name in (winner, UNIFORM) for each in fresh]
-        losses |= measure(f"checking {winner} on fresh seeds", pairs)
-        if float(np.mean(Race(winner, losses, fresh).differences(winner, fresh))) > 0:
-            winner = UNIFORM
-    return Race(winner, losses, fresh)
+    try:
+        if in_time:
+            pairs = [(name, each) for name in (winner, UNIFORM) for each in fresh]
+            losses |= measure(f"checking {winner} on fresh seeds", pairs)
+    except OutOfTime:
+        in_time = False
+    if in_time:
+        better = float(np.mean(differences(winner, fresh))) <= 0
+        return Race(winner if better else UNIFORM, losses, fresh)
+    clear = interval(differences(winner, range(first_seed, seed)))[2] < 0
+    return Race(winner if clear else UNIFORM, losses, ())
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:

@@ -9,6 +9,7 @@ every machine.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Literal
 
 from headwise.advise.fill import Target, fill
 from headwise.errors import InputError
@@ -42,13 +43,20 @@ class Scale:
         budget = self.budget * times
         return fill(targets, width=self.width, budget=budget, multiple=self.multiple)
 
-    def decoder(self, layers: tuple[AttentionShape, ...], vocabulary: int) -> DecoderShape:
+    def decoder(
+        self,
+        layers: tuple[AttentionShape, ...],
+        vocabulary: int,
+        positions: Literal["rope", "learned"] = "rope",
+    ) -> DecoderShape:
+        """A decoder with these layers; one that is to be cut needs learned positions."""
         return DecoderShape(
             vocabulary=vocabulary,
             width=self.width,
             layers=layers,
             ffn=4 * self.width,
             length=self.length,
+            positions=positions,
         )
 
     def training(self) -> TextTraining:
@@ -84,7 +92,7 @@ def choose_scale(
             continue
         size, span = width // factor, length // shorter
         batch = max(1, round(_TOKENS_A_STEP / span))
-        smallest = max(1, multiple // factor)
+        smallest = max(2, multiple // factor)  # RoPE turns pairs
         allowed = max(budget // factor**2, 4 * size * smallest * layers)
         step = _step_seconds(size, span, allowed, layers, vocabulary, batch)
         steps = min(_MOST_STEPS, int(each / step))

@@ -15,12 +15,11 @@ UNIT = "nats a token on held-out data"
 
 
 def comparison(outcome: Race) -> Comparison:
-    """The winner against uniform on the fresh seeds; uniform against itself is zero."""
-    uniform_seeds = outcome.seeds(UNIFORM)
+    """The winner against uniform, on fresh seeds if there are; uniform against itself is zero."""
     if outcome.winner == UNIFORM:
-        mean, low, high, seeds = 0.0, 0.0, 0.0, uniform_seeds
+        mean, low, high, seeds = 0.0, 0.0, 0.0, outcome.seeds(UNIFORM)
     else:
-        seeds = list(outcome.fresh_seeds)
+        seeds = list(outcome.fresh_seeds) or outcome.seeds(outcome.winner)
         mean, low, high = interval(outcome.differences(outcome.winner, seeds))
     level = sum(outcome.losses[UNIFORM, seed] for seed in seeds) / len(seeds)
     return Comparison(
@@ -55,13 +54,18 @@ def reasons(outcome: Race, scale: Scale, names: list[str]) -> list[str]:
             f"None of {len(names) - 1} other allocations was better than uniform on these data "
             "when it counted, so uniform it is."
         )
+    elif not outcome.fresh_seeds:
+        said.append(
+            f"{outcome.winner} had the least loss of {len(names)} allocations at equal attention "
+            f"parameters: {found}. Time ran out before a check on fresh seeds, so that number is "
+            "flattered by the choice; the same command goes on."
+        )
     else:
-        sure = found.high < 0
         said.append(
             f"{outcome.winner} had the least loss of {len(names)} allocations at equal attention "
             f"parameters; on seeds that had no part in the choice it is at {found}."
         )
-        if not sure:
+        if found.high >= 0:
             said.append(
                 "That interval includes zero: on this evidence it is no worse than uniform, and "
                 "not proved better."
@@ -77,9 +81,11 @@ def reasons(outcome: Race, scale: Scale, names: list[str]) -> list[str]:
 
 def said(outcome: Race, scale: Scale, data: str, request: "Request") -> str:
     """How the plan was checked."""
-    counts = " + ".join(str(count) for count in request.rungs.seeds)
+    seeds = len(outcome.seeds(UNIFORM)) - len(outcome.fresh_seeds)
+    fresh = f", then {len(outcome.fresh_seeds)} fresh ones" if outcome.fresh_seeds else ""
     return (
-        f"decoders of {request.layers} layers, width {scale.width}, length {scale.length}, "
+        f"decoders with RoPE of {request.layers} layers, width {scale.width}, "
+        f"length {scale.length}, "
         f"{scale.steps} steps of {scale.batch} windows on {data}; successive halving over "
-        f"{counts} seeds, then {request.rungs.fresh} fresh seeds against uniform"
+        f"up to {seeds} seeds{fresh}"
     )

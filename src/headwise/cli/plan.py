@@ -1,9 +1,7 @@
 """`headwise plan`: which heads and dimensions in which layer?"""
 
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headwise.cli.parse import worker_count
+from headwise.cli.progress import described_progress
 from headwise.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def plan(
             multiple=multiple,
             seconds=seconds,
             seed=seed,
-            workers=_workers(jobs),
+            workers=worker_count(jobs),
         )
-        with _progress() as on_progress:
+        with described_progress() as on_progress:
             made = _stoppable(
                 lambda: measured_plan(request, _task(text, data), store, on_progress), store
             )
@@ -115,23 +115,6 @@ def _stoppable(make: "Callable[[], AllocationPlan]", store: Path) -> "Allocation
         raise typer.Exit(130) from None
     except WorkerDied as error:
         raise InputError(f"{error} Finished trials are kept in {store}.") from error
-
-
-def _workers(jobs: int | None) -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = (cores or 1) if jobs is None else jobs
-    require(workers >= 1, f"jobs is {workers}; at least one worker process is needed")
-    return workers
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda doing, share: bar.update(task, completed=share, description=doing)
 
 
 def _show(made: "AllocationPlan", out: Path | None) -> None:

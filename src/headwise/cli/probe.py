@@ -1,8 +1,6 @@
 """`headwise probe`: how many heads does this task need? `headwise probe-eval`: how often right?"""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headwise.cli.progress import described_progress
 from headwise.errors import require
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def probe(
         "a figure is a .png, .svg or .html file",
     )
     found_data = read(data, inputs, targets, mask, sequence)
-    with _progress() as on_progress:
+    with described_progress() as on_progress:
         finding = find(
             found_data.inputs,
             found_data.targets,
@@ -129,18 +128,6 @@ def probe_eval(
     for name in summary.columns.drop("given"):
         listing.add_row(name, *map(str, summary[name]))
     Console().print(listing)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[float, str], None]]:
-    """A bar on standard error; what is written there where no terminal is, stays readable."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda fraction, doing: bar.update(task, completed=fraction, description=doing)
 
 
 def _show(finding: "Finding") -> None:

@@ -56,3 +56,12 @@ def fraction_progress(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda fraction: bar.update(task, completed=fraction)
+
+
+@contextmanager
+def described_progress() -> Iterator[Callable[[float, str], None]]:
+    """Yields the function to call with the finished fraction of some work, and what it is now."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+        yield lambda fraction, doing: bar.update(task, completed=fraction, description=doing)

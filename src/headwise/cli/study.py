@@ -1,7 +1,6 @@
 """`headwise study`: published experiments that anyone can rerun."""
 
 import json
-import os
 import signal
 import sys
 from enum import StrEnum
@@ -12,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headwise.cli.parse import worker_count
 from headwise.cli.progress import study_progress
 from headwise.errors import InputError, require
 
@@ -114,9 +114,7 @@ def run(
 
     study = find_study(name)
     parts = dict(_parts(study, tier, text or [], plan or []))
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = (workers or 1) if jobs is None else jobs
-    require(workers >= 1, f"jobs is {workers}; at least one worker process is needed")
+    workers = worker_count(jobs)
     console = Console(stderr=True)
     console.print(
         f"[bold]{study.title}[/bold]  ({name}, tier {tier}: {study.tiers[tier].price})",

@@ -155,12 +155,6 @@ def finding(results: pd.DataFrame) -> Finding:
     )
 
 
-def published() -> pd.DataFrame:
-    """The paper proves a rate and prints no numbers that we have."""
-    columns: dict[str, Any] = {"part": [], "nmse": []}
-    return pd.DataFrame(columns)
-
-
 def _figure(part: str, title: str) -> Figure:
     return Figure(
         name=part,
@@ -191,7 +185,7 @@ SATURATION = Study(
         "outputs": "Heads' outputs: distance / spread of the values",
         "training": "Decoders to watch",
     },
-    published=published,
+    published=shared.nothing_published,
     claims=(
         Claim("The change of the attention row falls with the length", "2510.03784", rows_fall),
         Claim("On trained weights so does the change of the output", "headwise", outputs_fall),
@@ -216,5 +210,6 @@ SATURATION = Study(
     rows=("weights", "rank"),
     columns="length",
     error="change",
+    score="mean",
     error_is="Euclidean distance of attention rows; of outputs, divided by the values' spread",
 )
