@@ -20,7 +20,7 @@ from headwise.errors import InputError
 from headwise.lab.studies import STUDIES
 from headwise.lab.studies import allocation_claims as claims
 from headwise.lab.studies.allocation import SIZES, parts_of_files
-from headwise.lab.studies.differences import Interval, best_group, paired
+from headwise.lab.studies.differences import Interval, best_group, paired, pooled
 from headwise.lab.studies.ngram_heads import best_heads, eight_are_best, one_lag_a_head
 from headwise.tasks import corpus
 
@@ -119,6 +119,11 @@ def test_pairs_are_compared_seed_by_seed() -> None:
     assert gap.verdict == "worse"
     assert gap.low < 0.01 < gap.high
     assert Interval.of(np.array([1.0])).verdict == "not told apart"
+    over_all = pooled(table({"uniform": 2.0, "rising": 2.01}), "rising", "uniform", "qk_norm")
+    assert over_all is not None
+    assert over_all.seeds == 2 * 4  # texts × seeds: the two arms of each are one
+    assert over_all.low < 0.01 < over_all.high
+    assert over_all.high - over_all.low < gap.high - gap.low
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

@@ -236,8 +236,8 @@ ALLOCATION = Study(
         "other seeds.",
         "AdamW, betas (.9, .95), 10 % warm-up, cosine to zero, gradients clipped at norm 1; one "
         "learning rate for all, chosen on the uniform schedule.",
-        "Intervals are over seeds (initial weights and batches), not over texts, and are not "
-        "corrected for the number of comparisons.",
+        "Intervals are over seeds (initial weights and batches), and in the verdicts also over "
+        "texts and seeds together; they are not corrected for the number of comparisons.",
         "Texts: headwise study fetch allocation; or your own: --text FILE. To compare a plan: "
         "--plan FILE.",
     ),

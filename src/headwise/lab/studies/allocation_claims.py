@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from headwise.lab.studies.differences import Interval, paired
+from headwise.lab.studies.differences import Interval, paired, pooled
 from headwise.lab.study import Finding, Verdict
 
 UNIFORM, PAPERS, PLAN = "uniform", "early-heavy", "plan"
@@ -93,7 +93,8 @@ def finding(results: pd.DataFrame) -> Finding:
     )
     sentence = (
         f"The paper's recommendation, early-heavy, {told} (early-heavy minus uniform, nats a "
-        f"byte: {numbers}). Best by mean loss: {best}."
+        f"byte: {numbers}; over texts and seeds {pooled(results, PAPERS, UNIFORM, 'qk_norm')}). "
+        f"Best by mean loss: {best}."
     )
     decided = len(by_verdict["worse"]) + len(by_verdict["better"])
     if decided == 0:
@@ -114,7 +115,8 @@ def _against_uniform(results: pd.DataFrame, name: str, limit: float) -> Verdict:
     if not found:
         return NOT_TESTED
     numbers = "; ".join(f"{arm}: {gap} {gap.verdict}" for arm, gap in found.items())
-    numbers = f"{name} − uniform, {numbers}"
+    over_all = pooled(results, name, UNIFORM, "qk_norm")
+    numbers = f"{name} − uniform, {numbers}; over texts and seeds {over_all}"
     if any(gap.verdict == "worse" for gap in found.values()):
         return Verdict("does not hold", numbers)
     shown = all(gap.high < limit for gap in found.values())  # false where there is one seed only

@@ -49,6 +49,19 @@ def paired(results: pd.DataFrame, first: str, second: str) -> Interval | None:
     return Interval.of(gaps) if len(gaps) else None
 
 
+def pooled(results: pd.DataFrame, first: str, second: str, arm: str) -> Interval | None:
+    """The same over texts and seeds together, each the mean of its arms.
+
+    The arms of a text and seed share their batches, so that they are no sample of their own.
+    """
+    losses = [
+        results[results["part"] == part].set_index(["text", "seed", arm])["nmse"]
+        for part in (first, second)
+    ]
+    gaps = (losses[0] - losses[1]).dropna().groupby(level=["text", "seed"]).mean()
+    return Interval.of(gaps.to_numpy(float)) if len(gaps) else None
+
+
 def best_group(results: pd.DataFrame, column: str) -> tuple[int, list[int]]:
     """The value of `column` with the least error, and all that are not told apart from it.
 

@@ -179,7 +179,7 @@ NGRAM_HEADS = Study(
     question="At a fixed budget of heads × dimension, which number of heads learns a 4-gram best?",
     paper=ALLOCATION_PAPER,
     tiers={
-        "quick": Tier("about 260 CPU-seconds: 2½ minutes on two cores (estimated)", quick_parts),
+        "quick": Tier("about 260 CPU-seconds: 2½ minutes on two cores", quick_parts),
         "standard": Tier("about 4 CPU-hours: 2 hours on two cores (estimated)", standard_parts),
         "full": Tier("about 400 CPU-hours (estimated); for a cluster or a GPU", full_parts),
     },
