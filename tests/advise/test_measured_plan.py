@@ -20,7 +20,7 @@ REQUEST = Request(
     length=16,
     budget=2 * 4 * 32 * 32,
     seconds=120,
-    rungs=Rungs(seeds=(1,), enter=(1000,), fresh=2),
+    rungs=(Rungs(seeds=(1,), enter=(1000,), fresh=2),),
 )
 
 

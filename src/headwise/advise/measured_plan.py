@@ -6,7 +6,7 @@ trials go through a store: what it holds is not run again, and a killed plan goe
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite, log
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from headwise.advise import solved
 from headwise.advise.default_plan import DEFAULT, default_targets
 from headwise.advise.fill import Target, fill
 from headwise.advise.plan import AllocationPlan
-from headwise.advise.race import UNIFORM, OutOfTime, Pair, Rungs, race
+from headwise.advise.race import FEWER, FEWEST, FULL, UNIFORM, OutOfTime, Pair, Rungs, race
 from headwise.advise.scale import Scale, choose_scale
 from headwise.advise.schedules import SCHEDULES, Grid, targets
 from headwise.advise.verdict_of_race import comparison, reasons, rows, said
@@ -42,7 +42,7 @@ class Request:
     seconds: float = 600.0
     seed: int = 0
     workers: int = 1
-    rungs: Rungs = field(default_factory=Rungs)
+    rungs: tuple[Rungs, ...] = (FULL, FEWER, FEWEST)  # the first that the time allows
 
 
 def measured_plan(
@@ -55,7 +55,7 @@ def measured_plan(
     positive("seconds", request.seconds)
     whole("length", request.length)
     grid = Grid.of(request.layers, request.width, request.budget, None, request.multiple)
-    candidates = {name: targets(name, grid, request.seed) for name in SCHEDULES}
+    candidates = {name: targets(name, grid) for name in SCHEDULES}
     fill(  # an impossible budget is found before anything is trained
         candidates[UNIFORM], width=request.width, budget=request.budget, multiple=request.multiple
     )
@@ -71,7 +71,9 @@ def measured_plan(
         multiple=request.multiple,
         layers=request.layers,
         vocabulary=whole_task.vocabulary,
-        runs=request.rungs.runs(len(candidates) + 2) + 2 * solved.SEEDS,
+        candidates=len(candidates) + 2,
+        others=2 * solved.SEEDS,
+        rungs=request.rungs,
         seconds=request.seconds,
         workers=request.workers,
     )
@@ -81,7 +83,7 @@ def measured_plan(
         try:
             made = trials.solver_made(candidates[UNIFORM])
             candidates |= made
-            outcome = race(list(candidates), trials.losses(candidates), request.rungs, request.seed)
+            outcome = race(list(candidates), trials.losses(candidates), scale.rungs, request.seed)
         except OutOfTime:
             raise InputError(
                 f"the {request.seconds:g} seconds ran out after {trials.finished} trainings and "

@@ -45,6 +45,9 @@ class OutOfTime(Exception):
     """The time budget is spent; `measure` raises it."""
 
 
+FULL, FEWER, FEWEST = Rungs(), Rungs((2, 2), (1000, 3), 3), Rungs((1, 2), (1000, 3), 2)
+
+
 @dataclass(frozen=True)
 class Race:
     """Who won; losses by (candidate, seed); and the fresh seeds, none where time ran out."""

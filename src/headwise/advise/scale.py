@@ -1,9 +1,11 @@
 """How large the trial decoders can be: what a time budget buys, as a function of it alone.
 
-Trials as wide and as long as the plan are best, and on a laptop they rarely fit. So widths and
-lengths are divided until enough steps fit; heads stay, and head dimensions shrink with the width.
-The choice rests on a nominal speed and not on a clock, so that equal requests give equal plans on
-every machine.
+Trials as wide and as long as the plan come first: narrower ones can turn the order round (on Tiny
+Shakespeare many heads and then one a layer beat uniform at width 32 and length 64 by 0.02 nats,
+and lost to it at 64 and 128 by 0.04). So first the race has fewer seeds; only where the shortest
+race does not fit are widths and lengths divided (heads stay, their dimensions shrink), and the
+plan warns. The choice rests on a nominal speed and not on a clock, so that equal requests give
+equal plans on every machine.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from math import sqrt
 from typing import Literal
 
 from headwise.advise.fill import Target, fill
+from headwise.advise.race import Rungs
 from headwise.errors import InputError
 from headwise.nets.decoder import DecoderShape
 from headwise.nets.shape import AttentionShape
@@ -19,7 +22,7 @@ from headwise.train.text_training import TextTraining
 
 _FLOPS_PER_SECOND = 2.0e10  # of one core; a step also takes some time for its operations
 _SECONDS_PER_LAYER = 0.002
-_ENOUGH_STEPS, _FEWEST_STEPS, _MOST_STEPS = 400, 60, 20_000
+_ENOUGH_STEPS, _FEWEST_STEPS, _MOST_STEPS = 300, 60, 20_000
 _TOKENS_A_STEP = 1024
 _NARROWEST, _SHORTEST = 32, 32
 _OVERHEAD = 0.8  # the share of the time that goes into training
@@ -37,6 +40,12 @@ class Scale:
     multiple: int
     steps: int
     batch: int
+    rungs: Rungs
+
+    @property
+    def whole(self) -> bool:
+        """Whether trials are as wide and as long as the plan."""
+        return self.factor == self.shorter == 1
 
     def layers(self, targets: Sequence[Target], times: int = 1) -> tuple[AttentionShape, ...]:
         """The targets' layers at this scale, with `times` the budget."""
@@ -60,12 +69,12 @@ class Scale:
         )
 
     def training(self) -> TextTraining:
-        """A rate that suits the width (∝ 1/√width, .004 at 64), and a hundred held-out windows."""
+        """A rate that suits the width (∝ 1/√width, .008 at 64)."""
         return TextTraining(
             steps=self.steps,
-            rate=0.004 * sqrt(64 / self.width),
+            rate=0.008 * sqrt(64 / self.width),
             batch=self.batch,
-            validation=max(64, 8192 // self.length),
+            validation=max(64, 32_768 // self.length),
             evaluations=1,
         )
 
@@ -78,12 +87,16 @@ def choose_scale(
     multiple: int,
     layers: int,
     vocabulary: int,
-    runs: int,
+    candidates: int,
+    others: int,
+    rungs: Sequence[Rungs],
     seconds: float,
     workers: int,
 ) -> Scale:
-    """The largest trials of which `runs` fit into the time with enough steps each."""
-    each = _OVERHEAD * seconds * workers / runs
+    """The longest race, and then the largest trials, that fit with enough steps each.
+
+    `others` counts the trainings besides the race's.
+    """
     best: Scale | None = None
     for factor, shorter in ((1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (4, 4), (8, 4), (8, 8)):
         if factor * shorter > 1 and (
@@ -95,15 +108,18 @@ def choose_scale(
         smallest = max(2, multiple // factor)  # RoPE turns pairs
         allowed = max(budget // factor**2, 4 * size * smallest * layers)
         step = _step_seconds(size, span, allowed, layers, vocabulary, batch)
-        steps = min(_MOST_STEPS, int(each / step))
-        scale = Scale(size, span, allowed, factor, shorter, smallest, steps, batch)
-        if best is None or steps > best.steps:
-            best = scale
-        if steps >= _ENOUGH_STEPS:
-            return scale
+        for each in rungs:
+            runs = each.runs(candidates) + others
+            steps = min(_MOST_STEPS, int(_OVERHEAD * seconds * workers / runs / step))
+            scale = Scale(size, span, allowed, factor, shorter, smallest, steps, batch, each)
+            if best is None or steps > best.steps:
+                best = scale
+            if steps >= _ENOUGH_STEPS:
+                return scale
     assert best is not None
     if best.steps < _FEWEST_STEPS:
-        least = seconds * _FEWEST_STEPS / max(best.steps, each / step)
+        runs = best.rungs.runs(candidates) + others
+        least = _FEWEST_STEPS * runs * step / (_OVERHEAD * workers)
         raise InputError(
             f"{seconds:g} seconds are too few to measure anything: {runs} short trainings on "
             f"{workers} cores take about {least:,.0f} seconds or more; without data the theory's "

@@ -70,11 +70,11 @@ def reasons(outcome: Race, scale: Scale, names: list[str]) -> list[str]:
                 "That interval includes zero: on this evidence it is no worse than uniform, and "
                 "not proved better."
             )
-    if scale.factor > 1 or scale.shorter > 1:
+    if not scale.whole:
         said.append(
             f"Trials had width {scale.width} and length {scale.length}, heads as planned and head "
-            f"dimensions divided by {scale.factor}: that the order is the same at full size is an "
-            "assumption. More --seconds allow larger trials."
+            f"dimensions divided by {scale.factor}. The order can be another at full size, as it "
+            "was in the allocation study: a guess. More --seconds allow full-size trials."
         )
     return said
 
