@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from headwise.advise.measured_plan import HALF, SOLVED, Request, measured_plan
-from headwise.advise.plan import AllocationPlan, read_allocation, write_allocation
 from headwise.advise.race import Rungs
-from headwise.advise.schedules import SCHEDULES
 from headwise.errors import InputError
 from headwise.lab.store import Store
 from headwise.nets.decoder import DecoderShape
+from headwise.nets.plan import AllocationPlan, read_allocation, write_allocation
+from headwise.nets.schedules import SCHEDULES
 from headwise.tasks import Language, TokenArray
 
 REQUEST = Request(

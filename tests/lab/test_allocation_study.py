@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headwise.advise.plan import AllocationPlan, write_allocation
 from headwise.cli import main
 from headwise.errors import InputError
 from headwise.lab.studies import STUDIES
@@ -22,6 +21,7 @@ from headwise.lab.studies import allocation_claims as claims
 from headwise.lab.studies.allocation import SIZES, parts_of_files
 from headwise.lab.studies.differences import Interval, best_group, paired, pooled
 from headwise.lab.studies.ngram_heads import best_heads, eight_are_best, one_lag_a_head
+from headwise.nets.plan import AllocationPlan, write_allocation
 from headwise.tasks import corpus
 
 

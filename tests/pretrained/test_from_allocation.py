@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from small_models import small_material, small_model
 
-from headwise.advise.plan import AllocationPlan, read_allocation, write_allocation
-from headwise.advise.schedules import schedule
 from headwise.errors import InputError
+from headwise.nets.plan import AllocationPlan, read_allocation, write_allocation
+from headwise.nets.schedules import schedule
 from headwise.nets.shape import AttentionShape
 from headwise.pretrained import compress, measure, read_plan
 

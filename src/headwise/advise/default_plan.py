@@ -5,10 +5,10 @@ count, theorem 2); for everything else the published recommendations contradict 
 the default is uniform.
 """
 
-from headwise.advise.fill import Target, fill
-from headwise.advise.plan import AllocationPlan
-from headwise.advise.schedules import Grid, targets
 from headwise.errors import require
+from headwise.nets.fill import Target, fill
+from headwise.nets.plan import AllocationPlan
+from headwise.nets.schedules import Grid, targets
 from headwise.nets.shape import AttentionShape
 from headwise.theory.allocation import parameters
 from headwise.theory.checks import whole

@@ -13,16 +13,16 @@ from typing import Any
 
 from headwise.advise import solved
 from headwise.advise.default_plan import DEFAULT, default_targets
-from headwise.advise.fill import Target, fill
-from headwise.advise.plan import AllocationPlan
 from headwise.advise.race import FEWER, FEWEST, FULL, UNIFORM, OutOfTime, Pair, Rungs, race
 from headwise.advise.scale import Scale, choose_scale
-from headwise.advise.schedules import SCHEDULES, Grid, targets
 from headwise.advise.verdict_of_race import comparison, reasons, rows, said
 from headwise.errors import InputError
 from headwise.lab.conduct import State, conduct
 from headwise.lab.spec import Run
 from headwise.lab.store import Store
+from headwise.nets.fill import Target, fill
+from headwise.nets.plan import AllocationPlan
+from headwise.nets.schedules import SCHEDULES, Grid, targets
 from headwise.spec import spec_hash
 from headwise.theory.checks import positive, whole
 

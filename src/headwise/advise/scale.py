@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
-from headwise.advise.fill import Target, fill
 from headwise.advise.race import Rungs
 from headwise.errors import InputError
 from headwise.nets.decoder import DecoderShape
+from headwise.nets.fill import Target, fill
 from headwise.nets.shape import AttentionShape
 from headwise.train.text_training import TextTraining
 

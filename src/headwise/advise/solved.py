@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from headwise.advise.fill import Target
 from headwise.advise.scale import Scale
 from headwise.lab.reduced import Reduced
 from headwise.lab.spec import Run
 from headwise.nets.decoder import DecoderShape
+from headwise.nets.fill import Target
 from headwise.nets.shape import AttentionShape
 from headwise.theory.allocation import LayerCurve, Shape, allocate
 

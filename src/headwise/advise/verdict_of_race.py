@@ -3,9 +3,9 @@
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from headwise.advise.plan import Comparison
 from headwise.advise.race import UNIFORM, Race, interval
 from headwise.advise.scale import Scale
+from headwise.nets.plan import Comparison
 from headwise.nets.shape import AttentionShape
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from headwise.cli.progress import described_progress
 from headwise.errors import InputError, require
 
 if TYPE_CHECKING:
-    from headwise.advise.plan import AllocationPlan
+    from headwise.nets.plan import AllocationPlan
 
 
 def plan(
@@ -52,7 +52,7 @@ def plan(
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.default_plan import default_plan
-    from headwise.advise.plan import write_allocation
+    from headwise.nets.plan import write_allocation
     from headwise.spec import to_data
 
     require(text is None or data is None, "give --text or --data, not both")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from headwise.advise.plan import AllocationPlan
 from headwise.errors import require
+from headwise.nets.plan import AllocationPlan
 from headwise.pretrained.allocate import Budget, allocate
 from headwise.pretrained.apply import cut_layer, replace_attention
 from headwise.pretrained.baselines import baseline_plan, baseline_reductions

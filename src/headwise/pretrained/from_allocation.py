@@ -4,8 +4,8 @@ The heads of a layer that stay are those whose removal would cost most, at the p
 Compression can narrow heads and remove them, nothing else; a plan that asks for more is refused.
 """
 
-from headwise.advise.plan import AllocationPlan
 from headwise.errors import require
+from headwise.nets.plan import AllocationPlan
 from headwise.nets.shape import AttentionShape
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure import Measurement

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from headwise.advise.plan import AllocationPlan
 from headwise.errors import InputError, require
+from headwise.nets.plan import AllocationPlan
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.shapes import GroupShape, LayerShape
 from headwise.spec import spec

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from headwise.advise.plan import read_allocation
-from headwise.advise.schedules import SCHEDULES, schedule
 from headwise.errors import require
 from headwise.lab.spec import Run
 from headwise.lab.studies import allocation_claims as claims
@@ -16,6 +14,8 @@ from headwise.lab.studies.allocation_plans import PLANS, Layers
 from headwise.lab.studies.differences import ALLOCATION_PAPER
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
 from headwise.nets.decoder import DecoderShape
+from headwise.nets.plan import read_allocation
+from headwise.nets.schedules import SCHEDULES, schedule
 from headwise.tasks.language import Language
 from headwise.tasks.texts import SHAKESPEARE, WIKIPEDIA
 from headwise.train.text_training import TextTraining

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwise.advise.fill import Target, fill
 from headwise.errors import require
+from headwise.nets.fill import Target, fill
 from headwise.nets.shape import AttentionShape
 from headwise.theory.allocation import parameters
 from headwise.theory.checks import whole

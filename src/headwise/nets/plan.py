@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from headwise.advise.schedules import attention_parameters
 from headwise.errors import InputError, require
+from headwise.nets.schedules import attention_parameters
 from headwise.nets.shape import AttentionShape
 from headwise.spec import spec
 from headwise.spec_file import read_spec, write_spec
