@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from headwise.advise.race import UNIFORM, Measure, OutOfTime, Pair, Race, Rungs, interval, race
+from headwise.advise.race import (
+    FEWER,
+    FEWEST,
+    FULL,
+    UNIFORM,
+    Measure,
+    OutOfTime,
+    Pair,
+    Race,
+    Rungs,
+    interval,
+    race,
+)
 from headwise.advise.scale import choose_scale
 from headwise.advise.verdict_of_race import comparison
 from headwise.errors import InputError
@@ -100,7 +112,8 @@ def test_an_interval_of_one_difference_is_infinite() -> None:
     assert Race("a", {("a", 0): 1.0}, ()).differences("a", [0]) == []
 
 
-SIZES = {"multiple": 4, "layers": 6, "vocabulary": 256, "runs": 50, "workers": 2}
+SIZES = {"multiple": 4, "layers": 6, "vocabulary": 256, "workers": 2}
+SIZES |= {"candidates": 8, "others": 4, "rungs": (FULL, FEWER, FEWEST)}
 
 
 def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
@@ -115,3 +128,10 @@ def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
         assert scale.budget == full["budget"] // scale.factor**2
     with pytest.raises(InputError, match="too few to measure"):
         choose_scale(**full, **SIZES, seconds=3)
+
+
+def test_seeds_are_saved_before_trials_shrink() -> None:
+    full = {"width": 64, "length": 128, "budget": 6 * 4 * 64**2}
+    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (300, 700, 1000, 2400)]
+    assert [scale.whole for scale in scales] == [False, True, True, True]
+    assert [scale.rungs for scale in scales[1:]] == [FEWEST, FEWER, FULL]
