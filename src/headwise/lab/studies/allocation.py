@@ -176,7 +176,7 @@ ALLOCATION = Study(
     paper=ALLOCATION_PAPER,
     tiers={
         "quick": _tier("quick", "about 300 CPU-seconds: 2½ minutes on two cores (estimated)"),
-        "standard": _tier("standard", "about 1.4 CPU-hours: 45 minutes on two cores (estimated)"),
+        "standard": _tier("standard", "about 1.2 CPU-hours: 40 minutes on two cores"),
         "full": _tier("full", "about 700 CPU-hours (estimated); for GPUs"),
     },
     parts={
