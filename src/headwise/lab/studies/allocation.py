@@ -175,8 +175,12 @@ ALLOCATION = Study(
     ),
     paper=ALLOCATION_PAPER,
     tiers={
-        "quick": _tier("quick", "about 300 CPU-seconds: 2½ minutes on two cores (estimated)"),
-        "standard": _tier("standard", "about 2 CPU-hours: 65 minutes on two cores (estimated)"),
+        "quick": _tier(
+            "quick", "about 280 CPU-seconds, with a plan 320: under 3 minutes on two cores"
+        ),
+        "standard": _tier(
+            "standard", "about 2 CPU-hours: 65 minutes on two cores (from measured rates)"
+        ),
         "full": _tier("full", "about 700 CPU-hours (estimated); for GPUs"),
     },
     parts={
