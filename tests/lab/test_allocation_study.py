@@ -42,12 +42,14 @@ def some_text(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("tier", ["quick", "standard", "full"])
 def test_schedules_spend_equally_and_differ(tier: str) -> None:
     """Within 1 % of the attention parameters; equal tokens, feed-forward networks and width."""
-    runs = [run for part in STUDIES["allocation"].tiers[tier].parts().values() for run in part]
+    parts = STUDIES["allocation"].tiers[tier].parts()
+    runs = [run for part in parts.values() for run in part]
     spent = {run.net.params()["attention"] for run in runs}
     assert max(spent) <= SIZES[tier].budget
     assert min(spent) >= 0.99 * SIZES[tier].budget
     assert len({(run.net.width, run.net.ffn, run.training) for run in runs}) == 1
-    assert len({run.key for run in runs}) == len(runs)
+    named = [run for name, part in parts.items() if name != "plan" for run in part]
+    assert len({run.key for run in named}) == len(named)  # a plan may choose one of them
     seeds = {(run.task.name, run.net.qk_norm, run.seed) for run in runs}
     assert len(seeds) == 2 * 2 * SIZES[tier].seeds
 

@@ -175,7 +175,9 @@ ALLOCATION = Study(
     ),
     paper=ALLOCATION_PAPER,
     tiers={
-        "quick": _tier("quick", "about 300 CPU-seconds: 2½ minutes on two cores (estimated)"),
+        "quick": _tier(
+            "quick", "about 280 CPU-seconds, with a plan 320: under 3 minutes on two cores"
+        ),
         "standard": _tier("standard", "about 1.2 CPU-hours: 40 minutes on two cores"),
         "full": _tier("full", "about 700 CPU-hours (estimated); for GPUs"),
     },
