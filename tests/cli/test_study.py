@@ -52,7 +52,8 @@ def test_list_and_show_describe_every_tier_with_its_price(
         assert run("study", "show", name, "--json") == 0
         tiers = json.loads(capsys.readouterr().out)["tiers"]
         assert list(tiers) == ["quick", "standard", "full"]
-        assert tiers["quick"]["runs"] < tiers["standard"]["runs"] < tiers["full"]["runs"]
+        runs = [tier["runs"] for tier in tiers.values()]  # as many may be longer or larger
+        assert runs == sorted(runs)
         assert all("CPU" in tier["price"] for tier in tiers.values())
 
 
