@@ -34,10 +34,6 @@ def constant(value: float | int, kind: ir.Type = FLOATS) -> ir.Constant:
     return ir.Constant(kind, [value] * kind.count)
 
 
-def pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
-    return builder.gep(context.make_array(array_type)(context, builder, array).data, [at])
-
-
 def load_at(builder: Any, place: Any, kind: ir.Type = FLOATS) -> Any:
     return builder.load(builder.bitcast(place, kind.as_pointer()), align=4)
 

@@ -31,21 +31,19 @@ def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
 @pasted
 def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale: float) -> None:
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
-    vector, none = scratch.vector, scratch.vector
+    vector = scratch.vector
     dots(memory, 1, heads * qk_dim, dim + 1, weights.class_token, weights.query, vector, PLAIN)
     for i in range(heads * qk_dim):
         memory[vector.at + i] *= scale
     for i in range(heads):
         query, key = part(vector, 0, i * qk_dim), part(weights.key, i * qk_dim, 0)
-        product(memory, 1, dim, qk_dim, query, key, part(scratch.direction, i, 0), PLAIN, none)
-    product(
-        memory, heads, wide, dim, scratch.direction, weights.embed1, scratch.scores, PLAIN, none
-    )
+        product(memory, 1, dim, qk_dim, query, key, part(scratch.direction, i, 0), PLAIN)
+    product(memory, heads, wide, dim, scratch.direction, weights.embed1, scratch.scores, PLAIN)
     rows = heads * sizes.v_dim
-    product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN, none)
+    product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN)
     if folds_readout(sizes):
         first, out, mix, width = weights.readout0, weights.out, scratch.mix, sizes.readout_width
-        product(memory, width, rows + 1, dim, first, out, mix, PLAIN, none)
+        product(memory, width, rows + 1, dim, first, out, mix, PLAIN)
         for f in range(width):
             memory[mix.at + f * mix.row + rows] += memory[first.at + f * first.row + dim]
 
@@ -62,24 +60,24 @@ def unfold(
     """Gradients of embed1, class token, query, key and value from those of scores and values."""
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
     embed1, direction, vector = weights.embed1, scratch.direction_grad, scratch.vector_grad
-    rows, none = heads * sizes.v_dim, scratch.vector
+    rows = heads * sizes.v_dim
     dots(memory, rows, dim + 1, wide, scratch.values_grad, embed1, grads.value, PLAIN)
     from_values = flip(weights.value)
-    product(memory, dim, wide, rows, from_values, scratch.values_grad, grads.embed1, PLAIN, none)
+    product(memory, dim, wide, rows, from_values, scratch.values_grad, grads.embed1, PLAIN)
     from_scores = flip(scratch.direction)
-    product(memory, dim, wide, heads, from_scores, scratch.scores_grad, grads.embed1, ADD, none)
+    product(memory, dim, wide, heads, from_scores, scratch.scores_grad, grads.embed1, ADD)
 
     dots(memory, heads, dim, wide, scratch.scores_grad, embed1, direction, PLAIN)
     for i in range(heads):
         query, key = part(scratch.vector, 0, i * qk_dim), part(weights.key, i * qk_dim, 0)
         along, key_grad = part(direction, i, 0), part(grads.key, i * qk_dim, 0)
-        product(memory, qk_dim, dim, 1, flip(query), along, key_grad, PLAIN, none)
+        product(memory, qk_dim, dim, 1, flip(query), along, key_grad, PLAIN)
         dots(memory, 1, qk_dim, dim, along, key, part(vector, 0, i * qk_dim), PLAIN)
     for i in range(heads * qk_dim):
         memory[vector.at + i] *= scale
     count, token = heads * qk_dim, weights.class_token
-    product(memory, count, dim + 1, 1, flip(vector), token, grads.query, PLAIN, none)
-    product(memory, 1, dim + 1, count, vector, weights.query, grads.class_token, PLAIN, none)
+    product(memory, count, dim + 1, 1, flip(vector), token, grads.query, PLAIN)
+    product(memory, 1, dim + 1, count, vector, weights.query, grads.class_token, PLAIN)
     _share_out(memory, sizes, grads)
 
 

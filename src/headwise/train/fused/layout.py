@@ -18,9 +18,9 @@ from headwise.nets.shape import ClassTokenShape
 from headwise.train.fused.host import LANES
 from headwise.train.fused.products import Block
 
-L1_FLOATS = 4096  # hidden units × tokens of a block: half of a 32 KB first-level cache
-L2_FLOATS = 32768  # of a group of sequences: a quarter of a 512 KB second-level cache
-LEAST_COLUMNS = 32
+PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB
+L2_FLOATS = 32768  # of a group's hidden layer: a quarter of a 512 KB second-level cache
+TILE = 4  # columns of the widest tile of the way back
 LINE = 16  # floats of a cache line
 
 
@@ -39,11 +39,9 @@ class Sizes(NamedTuple):
     residual: int
     norm: int
     length: int
-    span: int  # columns of one sequence in a block
-    columns: int  # columns of a block: of several short sequences, or of a piece of a long one
-    sequences: int  # sequences in a block
-    pieces: int  # blocks in a sequence
-    group: int  # sequences whose hidden layer is kept for the backward pass
+    piece: int  # tokens that go through at once
+    pieces: int  # of a sequence
+    group: int  # sequences whose hidden layer is kept for the backward pass: whole packs
 
 
 class Weights(NamedTuple):
@@ -62,21 +60,27 @@ class Weights(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Intermediate results. Those up to `share` belong to a group, the rest to a whole batch."""
+    """Intermediate results. Those up to `slope` belong to a group, the rest to a whole batch.
 
-    tokens: Block  # x_t | 1: a block after another, (token_dim + 1) × columns each
-    hidden: Block  # r_t: width × columns each
-    weights: Block  # attention above the gradient of the scores: 2·heads × columns each
-    hidden_grad: Block  # width × columns, one block
-    pooled: Block  # sequences × heads·stride, a head's part P_i | 1 | weight of the class token
-    pooled_grad: Block  # sequences × 2·heads·stride: gradients, then `scores` for each head
+    Where rows are of vectors, an element is a vector, which has a sequence a lane.
+    """
+
+    tokens: Block  # x_t: pack after pack, token_dim rows of length vectors
+    hidden: Block  # r_t: pack after pack and piece after piece, width rows of vectors
+    attention: Block  # above the gradient of the scores: likewise, 2·heads rows of vectors
+    peak: Block  # likewise, heads vectors: the maximum that the piece's exponents refer to
+    top: Block  # pack after pack, heads vectors: the final maximum
+    share: Block  # likewise: 1/Σ exp
+    pooled: Block  # head after head, rows P_i, 1, weight of the class token: by sequences
+    pooled_grad: Block
     slope: Block  # derivative of the readout's activation: readout_width × sequences
-    peak: Block  # blocks × sequences × heads: the maximum that the block's exponents refer to
-    top: Block  # sequences × heads: the final maximum
-    share: Block  # sequences × heads: 1/Σ exp
-    summed: Block  # 1 × (width + 2): 1 for the columns of `pooled` that carry attention, else 0
-    factor: Block  # 1 × heads, passing
-    class_score: Block  # 1 × heads; −∞ where the class token is no key
+    sums: Block  # one pack's P before division: heads·width vectors
+    pull: Block  # one pack's gradient of P: heads·width vectors
+    mean: Block  # heads vectors: Σ_t a_t·∂a_t
+    factor: Block  # heads vectors, passing
+    embed_sums: Block  # gradients of embed0 and scores, a vector a number, lanes not yet added up
+    scores_sums: Block
+    class_score: Block  # heads vectors; −∞ where the class token is no key
     vector: Block  # scaled query: 1 × heads·qk_dim
     vector_grad: Block
     direction: Block  # u_i: heads × (embed_dim + 1)
@@ -131,24 +135,27 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
     grads = Weights(*(Block(b.at + state, b.row, b.column) for b in weights))
     place.end = 4 * state
 
-    columns, group = sizes.columns, sizes.group
-    blocks = -(-group // sizes.sequences) * sizes.pieces
-    stride = _padded(width + 2)
+    group = sizes.group
+    packs, stride = group // LANES, _padded(width + 2)
+    blocks, columns = packs * sizes.pieces, sizes.piece * LANES + LINE
     lanes = _padded(batch) + LANES  # a short group writes whole vectors past its end
     scratch = Scratch(
-        tokens=place(blocks * (sizes.token_dim + 1), columns),
+        tokens=place(packs * sizes.token_dim, _padded(length) * LANES + LINE),
         hidden=place(blocks * width, columns),
-        weights=place(blocks * 2 * sizes.heads, columns),
-        hidden_grad=place(width, columns),
-        pooled=place(group, sizes.heads * stride),
-        pooled_grad=place(group, 2 * sizes.heads * stride),
-        slope=place(readout, _padded(group)),
-        peak=place(blocks * sizes.sequences, sizes.heads),
-        top=place(group, sizes.heads),
-        share=place(group, sizes.heads),
-        summed=place(1, width + 2),
-        factor=place(1, sizes.heads),
-        class_score=place(1, sizes.heads),
+        attention=place(blocks * 2 * sizes.heads, columns),
+        peak=place(blocks * sizes.heads, LANES),
+        top=place(packs * sizes.heads, LANES),
+        share=place(packs * sizes.heads, LANES),
+        pooled=place(sizes.heads * (width + 2), group),
+        pooled_grad=place(sizes.heads * (width + 2), group),
+        slope=place(readout, group),
+        sums=place(sizes.heads * width, LANES),
+        pull=place(sizes.heads * width, LANES),
+        mean=place(sizes.heads, LANES),
+        factor=place(sizes.heads, LANES),
+        embed_sums=place(sizes.token_dim + 1, _padded(width) * LANES),
+        scores_sums=place(sizes.heads, stride * LANES),
+        class_score=place(sizes.heads, LANES),
         vector=place(1, query_rows),
         vector_grad=place(1, query_rows),
         direction=place(sizes.heads, dim + 1),
@@ -171,11 +178,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         output_grad=place(sizes.outputs, lanes),
     )
     rows = [(scratch.heads, value_rows), (scratch.mixed, dim), (scratch.readout, readout)]
-    last = sizes.token_dim + 1
-    rows += [(scratch.tokens, block * last + last - 1) for block in range(blocks)]
+    rows += [(scratch.pooled, i * (width + 2) + width) for i in range(sizes.heads)]
     ones = tuple(slice(b.at + row * b.row, b.at + (row + 1) * b.row) for b, row in rows)
-    attended = scratch.summed.at, scratch.summed.at + width + 1
-    ones += (slice(attended[0], attended[1] - 1), slice(attended[1], attended[1] + 1))
     return Layout(sizes, weights, grads, scratch, state, place.end + LANES, ones)
 
 
@@ -228,23 +232,15 @@ def view(memory: np.ndarray, block: Block, size: tuple[int, ...]) -> np.ndarray:
 
 
 def _sizes(shape: ClassTokenShape, length: int, batch: int) -> Sizes:
-    width, span = shape.embed.widths[0], _padded(length)
-    columns = max(LEAST_COLUMNS, L1_FLOATS // width // LANES * LANES)
-    sequences = min(max(1, columns // span), batch)
-    pieces = -(-span // columns)
-    if pieces > 1:
-        columns = _padded(-(-span // pieces))  # of even length
-        pieces = -(-span // columns)
-    else:
-        columns = span * sequences
-    group = max(1, L2_FLOATS // (width * span))
-    group = group // LANES * LANES if group >= LANES else group
+    width, heads = shape.embed.widths[0], shape.layers[0].heads
+    piece = max(TILE, PIECE_FLOATS // (width * LANES) // TILE * TILE)
+    packs = max(1, L2_FLOATS // (width * length * LANES))
     layer = shape.layers[0]
     return Sizes(
         token_dim=shape.token_dim,
         width=width,
         embed_dim=shape.embed_dim,
-        heads=layer.heads,
+        heads=heads,
         qk_dim=layer.qk_dim,
         v_dim=layer.v_dim,
         readout_width=shape.readout.widths[0],
@@ -253,11 +249,9 @@ def _sizes(shape: ClassTokenShape, length: int, batch: int) -> Sizes:
         residual=int(shape.residual),
         norm=int(shape.norm),
         length=length,
-        span=min(span, columns),
-        columns=columns,
-        sequences=sequences,
-        pieces=pieces,
-        group=min(group, batch),
+        piece=min(piece, length),
+        pieces=-(-length // piece),
+        group=min(packs * LANES, _padded(batch)),
     )
 
 

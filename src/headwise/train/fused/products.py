@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Float32
 from numba import types
 
+from headwise.train.fused.dot_tile import dot_tile
 from headwise.train.fused.host import LANES, inner, out_of_line, shared
-from headwise.train.fused.tiles import MOST_ROWS, dot_tile, outer_tile
+from headwise.train.fused.simd import MEMORY
+from headwise.train.fused.tiles import outer_tiles
 
 Memory = Float32[np.ndarray, " size"]
 
@@ -37,37 +39,10 @@ def part(block: Block, i: int, j: int) -> Block:
     return Block(block.at + i * block.row + j * block.column, block.row, block.column)
 
 
-@inner
-def heights_of(rows: int) -> tuple[int, int]:
-    """Height of the next tiles and how many: 8 rows are 4 + 4, not 6 + 2."""
-    if rows <= MOST_ROWS:
-        return rows, 1
-    if rows < 2 * MOST_ROWS:
-        return (rows + 1) // 2, 2 - rows % 2
-    tiles = rows // MOST_ROWS
-    return MOST_ROWS, tiles if rows == tiles * MOST_ROWS else tiles - 1
+BLOCK = types.NamedUniTuple(types.intp, 3, Block)
 
 
-@inner
-def widths_of(height: int, vectors: int) -> tuple[int, int]:
-    """Width of the next tiles of this height, see WIDTHS, and how many: no division by variables.
-
-    Four rows take three vectors at a time, but 4 as 2 + 2.
-    """
-    if height == 1 and vectors >= 8:
-        return 8, vectors // 8
-    if height <= 3 and vectors >= 4:
-        return 4, vectors // 4
-    if height == 4 and vectors >= 3 and vectors != 4:
-        tiles = vectors // 3
-        return 3, tiles - 1 if vectors - 3 * tiles == 1 else tiles
-    return (2, vectors // 2) if vectors >= 2 else (1, 1)
-
-
-_MEMORY, _BLOCK = types.float32[::1], types.NamedUniTuple(types.intp, 3, Block)
-
-
-@shared(_MEMORY, *[types.intp] * 3, *[_BLOCK] * 3, types.intp, _BLOCK)
+@shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3, types.intp)
 def product(
     memory: Memory,
     rows: int,
@@ -77,42 +52,19 @@ def product(
     right: Block,
     out: Block,
     mode: int,
-    gate: Block,
 ) -> None:
     """out = left·right, (rows × depth)·(depth × columns), lanes along the columns.
 
-    `left` may be a flipped block; `mode` and `gate` (laid out like `out`) are those of the tiles.
+    `left` may be a flipped block; `mode` is that of the tiles.
     """
     out_of_line()
-    row = 0
-    while row < rows:
-        height, down = heights_of(rows - row)
-        column = 0
-        while column < columns:
-            width, across = widths_of(height, (columns - column + LANES - 1) // LANES)
-            shift = row * out.row + column
-            outer_tile(
-                memory,
-                height,
-                width,
-                down,
-                across,
-                depth,
-                left.at + row * left.row,
-                left.row,
-                left.column,
-                right.at + column,
-                right.row,
-                out.at + shift,
-                out.row,
-                mode,
-                gate.at + shift,
-            )
-            column += across * width * LANES
-        row += down * height
+    outer_tiles(
+        memory, rows, (columns + LANES - 1) // LANES, depth, left.at, left.row, left.column,
+        right.at, right.row, out.at, out.row, mode,
+    )  # fmt: skip
 
 
-@shared(_MEMORY, *[types.intp] * 3, *[_BLOCK] * 3, types.intp)
+@shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3, types.intp)
 def dots(
     memory: Memory,
     rows: int,

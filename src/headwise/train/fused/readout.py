@@ -21,9 +21,8 @@ NORM_EPSILON = np.float32(1e-5)  # torch's default
 
 @inner
 def head_of(sizes: Sizes, area: Block, head: int) -> Block:
-    """One head's columns of `pooled` or `pooled_grad`: a row a sequence."""
-    stride = (sizes.width + 2 + LANES - 1) // LANES * LANES
-    return Block(area.at + head * stride, area.row, 1)
+    """One head's rows of `pooled` or `pooled_grad`."""
+    return part(area, head * (sizes.width + 2), 0)
 
 
 @pasted
@@ -35,10 +34,10 @@ def read(
     for i in range(sizes.heads):
         value, pooled = part(scratch.values, i * sizes.v_dim, 0), head_of(sizes, scratch.pooled, i)
         target = part(heads, i * sizes.v_dim, 0)
-        dots(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
-    hidden, none, width = part(scratch.readout, 0, first), scratch.mixed, sizes.readout_width
+        product(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
+    hidden, width = part(scratch.readout, 0, first), sizes.readout_width
     if folds_readout(sizes):
-        product(memory, width, count, rows + 1, scratch.mix, heads, hidden, PLAIN, none)
+        product(memory, width, count, rows + 1, scratch.mix, heads, hidden, PLAIN)
     else:
         mixed, dim, mode = part(scratch.mixed, 0, first), sizes.embed_dim, PLAIN
         if sizes.residual:
@@ -47,10 +46,10 @@ def read(
                 class_token = splat(memory[weights.class_token.at + e])
                 for b in range(0, count, LANES):
                     store(memory, mixed.at + e * mixed.row + b, class_token)
-        product(memory, dim, count, rows + 1, weights.out, heads, mixed, mode, none)
+        product(memory, dim, count, rows + 1, weights.out, heads, mixed, mode)
         if sizes.norm:
             normalise(memory, sizes, weights, scratch, first, count)
-        product(memory, width, count, dim + 1, weights.readout0, mixed, hidden, PLAIN, none)
+        product(memory, width, count, dim + 1, weights.readout0, mixed, hidden, PLAIN)
     for f in range(sizes.readout_width):
         for b in range(0, count, LANES):
             at = hidden.at + f * hidden.row + b
@@ -59,7 +58,7 @@ def read(
             store(memory, scratch.slope.at + f * scratch.slope.row + b, slope)
     product(
         memory, sizes.outputs, count, sizes.readout_width + 1, weights.readout1, hidden,
-        part(scratch.output, 0, first), PLAIN, none,
+        part(scratch.output, 0, first), PLAIN,
     )  # fmt: skip
 
 
@@ -136,21 +135,21 @@ def read_back(
     """From ∂output of a group to ∂pooled; adds up the gradient of the folded values."""
     output, hidden = part(scratch.output_grad, 0, first), part(scratch.readout_grad, 0, first)
     mixed, heads = part(scratch.mixed_grad, 0, first), part(scratch.heads_grad, 0, first)
-    none, wide, v_dim = scratch.mixed, sizes.width + 2, sizes.v_dim
+    wide, v_dim = sizes.width + 2, sizes.v_dim
     back = flip(weights.readout1)
-    product(memory, sizes.readout_width, count, sizes.outputs, back, output, hidden, PLAIN, none)
+    product(memory, sizes.readout_width, count, sizes.outputs, back, output, hidden, PLAIN)
     for f in range(sizes.readout_width):
         for b in range(0, count, LANES):
             at, slope = hidden.at + f * hidden.row + b, scratch.slope.at + f * scratch.slope.row + b
             store(memory, at, mul(load(memory, at), load(memory, slope)))
     dim, rows, width = sizes.embed_dim, sizes.heads * v_dim, sizes.readout_width
     if folds_readout(sizes):
-        product(memory, rows, count, width, flip(scratch.mix), hidden, heads, PLAIN, none)
+        product(memory, rows, count, width, flip(scratch.mix), hidden, heads, PLAIN)
     else:
-        product(memory, dim, count, width, flip(weights.readout0), hidden, mixed, PLAIN, none)
+        product(memory, dim, count, width, flip(weights.readout0), hidden, mixed, PLAIN)
         if sizes.norm:
             normalise_back(memory, sizes, weights, grads, scratch, first, count)
-        product(memory, rows, count, dim, flip(weights.out), mixed, heads, PLAIN, none)
+        product(memory, rows, count, dim, flip(weights.out), mixed, heads, PLAIN)
     for i in range(sizes.heads):
         own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
         value_grad = part(scratch.values_grad, i * v_dim, 0)
@@ -158,8 +157,8 @@ def read_back(
             head_of(sizes, scratch.pooled, i),
             head_of(sizes, scratch.pooled_grad, i),
         )
-        product(memory, v_dim, wide, count, own, pooled, value_grad, ADD, none)
-        product(memory, count, wide, v_dim, flip(own), value, pooled_grad, PLAIN, none)
+        dots(memory, v_dim, wide, count, own, pooled, value_grad, ADD)
+        product(memory, wide, count, v_dim, flip(value), own, pooled_grad, PLAIN)
 
 
 @pasted
@@ -177,7 +176,7 @@ def read_gradients(
         for f in range(width):
             memory[first.at + f * first.row + dim] = memory[mix.at + f * mix.row + rows - 1]
         back = flip(weights.readout0)
-        product(memory, dim, rows, width, back, mix, grads.out, PLAIN, scratch.mixed)
+        product(memory, dim, rows, width, back, mix, grads.out, PLAIN)
     else:
         dots(memory, width, dim + 1, batch, hidden, scratch.mixed, grads.readout0, PLAIN)
         dots(memory, dim, rows, batch, scratch.mixed_grad, scratch.heads, grads.out, PLAIN)

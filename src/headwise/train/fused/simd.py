@@ -20,6 +20,7 @@ class VectorType(types.Type):
 
 
 VECTOR = VectorType()
+MEMORY = types.float32[::1]
 
 
 @register_model(VectorType)
@@ -29,12 +30,22 @@ class VectorModel(models.PrimitiveModel):
 
 
 def operation(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make an intrinsic of fixed types from a function of builder and values."""
+    """Make an intrinsic of fixed types from a function of builder and values.
+
+    In place of an array the function gets the address of its first number.
+    """
 
     def make(body: Callable[..., Any]) -> Any:
         def define(typing: Any, *given: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-                return body(builder, *values)
+                plain = [
+                    context.make_array(kind)(context, builder, value).data
+                    if isinstance(kind, types.Array)
+                    else value
+                    for kind, value in zip(arguments, values, strict=True)
+                ]
+                made = body(builder, *plain)
+                return context.get_dummy_value() if result == types.void else made
 
             return result(*arguments), generate
 
@@ -48,33 +59,20 @@ def operation(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], An
     return make
 
 
-@intrinsic
-def load(typing: Any, memory: Any, at: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return emit.load_at(builder, emit.pointer(context, builder, memory, *values))
-
-    return VECTOR(memory, types.intp), generate
+@operation(VECTOR, MEMORY, types.intp)
+def load(builder: Any, memory: Any, at: Any) -> Any:
+    return emit.load_at(builder, builder.gep(memory, [at]))
 
 
-@intrinsic
-def store(typing: Any, memory: Any, at: Any, vector: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array, at, vector = values
-        emit.store_at(builder, emit.pointer(context, builder, memory, array, at), vector)
-        return context.get_dummy_value()
-
-    return types.void(memory, types.intp, VECTOR), generate
+@operation(types.void, MEMORY, types.intp, VECTOR)
+def store(builder: Any, memory: Any, at: Any, vector: Any) -> None:
+    emit.store_at(builder, builder.gep(memory, [at]), vector)
 
 
-@intrinsic
-def prefetch(typing: Any, memory: Any, at: Any) -> Any:
+@operation(types.void, MEMORY, types.intp)
+def prefetch(builder: Any, memory: Any, at: Any) -> None:
     """Bring the cache line of memory[at] near; it will be read."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        emit.prefetch(builder, emit.pointer(context, builder, memory, *values))
-        return context.get_dummy_value()
-
-    return types.void(memory, types.intp), generate
+    emit.prefetch(builder, builder.gep(memory, [at]))
 
 
 @operation(VECTOR, types.float32)
@@ -127,9 +125,11 @@ def total(builder: Any, x: Any) -> Any:
     return emit.fold_lanes(builder, x, builder.fadd)
 
 
-@operation(types.float32, VECTOR)
-def largest(builder: Any, x: Any) -> Any:
-    return emit.fold_lanes(builder, x, lambda a, b: emit.at_least(builder, a, b))
+@operation(VECTOR, MEMORY, types.intp)
+def sum_lanes(builder: Any, memory: Any, at: Any) -> Any:
+    """Of LANES vectors from offset `at`: the sum of each one's lanes."""
+    places = [builder.gep(memory, [builder.add(at, at.type(i * LANES))]) for i in range(LANES)]
+    return emit.lane_sums(builder, [emit.load_at(builder, place) for place in places])
 
 
 @intrinsic

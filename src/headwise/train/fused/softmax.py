@@ -1,8 +1,8 @@
-"""Softmax over the tokens of a sequence, piece by piece, and its gradient.
+"""Softmax over the tokens of a pack, piece by piece, and its gradient. A sequence is a lane.
 
 Exponents refer to the largest score so far (`peak`); when a later piece has a larger one, what was
-summed is rescaled, so any length needs one pass. Columns beyond the sequence's end get a score of
-−∞, hence no weight and no gradient. What is one number a head is computed for LANES heads at once.
+summed is rescaled, so any length needs one pass. The class token is there from the start; where it
+is no key its score is −∞, hence it has no weight and no gradient.
 """
 
 import numpy as np
@@ -10,149 +10,98 @@ import numpy as np
 from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes
 from headwise.train.fused.products import Block, Memory
-from headwise.train.fused.simd import (
-    add,
-    div,
-    exp,
-    fma,
-    largest,
-    load,
-    maximum,
-    mul,
-    splat,
-    store,
-    sub,
-    total,
-)
+from headwise.train.fused.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
 
-MINUS_INFINITY = np.float32(-np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)
-
-
-@inner
-def pooled_of(sizes: Sizes, area: Block, sequence: int) -> Block:
-    """One sequence's rows of `pooled` or `pooled_grad`, as a matrix with a row a head."""
-    stride = (sizes.width + 2 + LANES - 1) // LANES * LANES
-    return Block(area.at + sequence * area.row, stride, 1)
 
 
 @pasted
 def soften(
-    memory: Memory,
-    sizes: Sizes,
-    scratch: Scratch,
-    attention: Block,
-    pooled: Block,
-    sequence: int,
-    start: int,
-    place: int,
-) -> None:
-    """Scores → exponentials, not yet divided by their sum; `share` holds the sums so far.
-
-    The class token is there from the start; where it is no key its score is −∞.
-    """
-    peaks = scratch.peak.at + place * scratch.peak.row
-    tops, sums = scratch.top.at + sequence * scratch.top.row, share_of(scratch, sequence)
+    memory: Memory, sizes: Sizes, scratch: Scratch, attention: Block, columns: int, pack: int,
+    piece: int,
+) -> None:  # fmt: skip
+    """Scores → exponentials, not yet divided by their sum; `share` holds the sums so far."""
+    first = piece == 0
     for i in range(sizes.heads):
-        row = attention.at + i * attention.row
-        for t in range(sizes.length - start, sizes.span):
-            memory[row + t] = MINUS_INFINITY
-        peak = load(memory, row)
-        for t in range(LANES, sizes.span, LANES):
-            peak = maximum(peak, load(memory, row + t))
-        memory[peaks + i] = largest(peak)
-    for i in range(0, sizes.heads, LANES):
-        before = load(memory, (tops if start else scratch.class_score.at) + i)
-        top = maximum(before, load(memory, peaks + i))
+        row, block = attention.at + i * attention.row, pack * sizes.pieces + piece
+        top_at, sum_at = (
+            of_head(sizes, scratch.top, pack, i),
+            of_head(sizes, scratch.share, pack, i),
+        )
+        before = load(memory, scratch.class_score.at + i * LANES if first else top_at)
+        top = before
+        for t in range(0, columns * LANES, LANES):
+            top = maximum(top, load(memory, row + t))
         shrink = exp(sub(before, top))
-        store(memory, peaks + i, top)
-        store(memory, tops + i, top)
-        store(memory, scratch.factor.at + i, shrink)
-        if start:
-            shrink = mul(shrink, load(memory, sums + i))
-        store(memory, sums + i, shrink)
-    for i in range(sizes.heads):
-        row = attention.at + i * attention.row
-        if start:
-            scale_row(
-                memory, pooled.at + i * pooled.row, sizes.width, memory[scratch.factor.at + i]
-            )
-        top, summed = splat(memory[peaks + i]), splat(ZERO)
-        for t in range(0, sizes.span, LANES):
+        store(memory, scratch.factor.at + i * LANES, shrink)
+        store(memory, of_head(sizes, scratch.peak, block, i), top)
+        store(memory, top_at, top)
+        summed = shrink if first else mul(shrink, load(memory, sum_at))
+        for t in range(0, columns * LANES, LANES):
             weight = exp(sub(load(memory, row + t), top))
             summed = add(summed, weight)
             store(memory, row + t, weight)
-        memory[sums + i] += total(summed)
+        store(memory, sum_at, summed)
 
 
 @inner
-def share_of(scratch: Scratch, sequence: int) -> int:
-    return scratch.share.at + sequence * scratch.share.row
-
-
-@inner
-def scale_row(memory: Memory, at: int, count: int, factor: float) -> None:
-    factors = splat(factor)
-    for j in range(0, count, LANES):
-        store(memory, at + j, mul(load(memory, at + j), factors))
+def of_head(sizes: Sizes, area: Block, index: int, head: int) -> int:
+    """A head's vector among those of the index-th pack or piece."""
+    return area.at + (index * sizes.heads + head) * LANES
 
 
 @pasted
-def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pooled: Block, sequence: int) -> None:
-    """Divide by the sums and append 1 and the class token's weight."""
-    tops, shares = scratch.top.at + sequence * scratch.top.row, share_of(scratch, sequence)
-    for i in range(0, sizes.heads, LANES):
-        share = div(splat(ONE), load(memory, shares + i))
-        store(memory, shares + i, share)
-        own = exp(sub(load(memory, scratch.class_score.at + i), load(memory, tops + i)))
-        store(memory, scratch.factor.at + i, mul(own, share))
+def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
+    """Divide by the sums, and append the class token's weight."""
+    pooled = scratch.pooled
     for i in range(sizes.heads):
-        row = pooled.at + i * pooled.row
-        scale_row(memory, row, sizes.width, memory[shares + i])
-        memory[row + sizes.width] = ONE
-        memory[row + sizes.width + 1] = memory[scratch.factor.at + i]
+        share_at = of_head(sizes, scratch.share, pack, i)
+        share = div(splat(ONE), load(memory, share_at))
+        store(memory, share_at, share)
+        top = load(memory, of_head(sizes, scratch.top, pack, i))
+        own = exp(sub(load(memory, scratch.class_score.at + i * LANES), top))
+        target = pooled.at + i * (sizes.width + 2) * pooled.row + pack * LANES
+        source = scratch.sums.at + i * sizes.width * LANES
+        for j in range(sizes.width):
+            value = mul(load(memory, source + j * LANES), share)
+            store(memory, target + j * pooled.row, value)
+        store(memory, target + (sizes.width + 1) * pooled.row, mul(own, share))
 
 
 @pasted
-def prepare(
-    memory: Memory, sizes: Sizes, scratch: Scratch, pooled_grad: Block, sequence: int
-) -> None:
-    """Σ_t a_t·∂a_t of each head, kept in the unused column; the class token's score gradient."""
-    pooled, score_grad = pooled_of(sizes, scratch.pooled, sequence), scratch.scores_grad
+def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
+    """Σ_t a_t·∂a_t of each head; the class token's score gradient; ∂P where it is used next."""
+    pooled, grad = scratch.pooled, scratch.pooled_grad
     for i in range(sizes.heads):
-        row, own = pooled_grad.at + i * pooled_grad.row, pooled.at + i * pooled.row
-        sums = splat(ZERO)
-        for j in range(0, pooled.row, LANES):
-            weight = mul(load(memory, own + j), load(memory, scratch.summed.at + j))
-            sums = fma(load(memory, row + j), weight, sums)
-        mean = total(sums)
-        memory[row + sizes.width] = mean
-        class_grad = memory[own + sizes.width + 1] * (memory[row + sizes.width + 1] - mean)
-        memory[score_grad.at + i * score_grad.row + sizes.width + 1] += class_grad
+        start = i * (sizes.width + 2) * pooled.row + pack * LANES
+        last = start + (sizes.width + 1) * pooled.row
+        own, own_grad = load(memory, pooled.at + last), load(memory, grad.at + last)
+        mean, target = mul(own, own_grad), scratch.pull.at + i * sizes.width * LANES
+        for j in range(sizes.width):
+            at = start + j * pooled.row
+            slope = load(memory, grad.at + at)
+            mean = fma(load(memory, pooled.at + at), slope, mean)
+            store(memory, target + j * LANES, slope)
+        store(memory, scratch.mean.at + i * LANES, mean)
+        sums = scratch.scores_sums
+        at = sums.at + i * sums.row + (sizes.width + 1) * LANES
+        store(memory, at, fma(own, sub(own_grad, mean), load(memory, at)))
 
 
 @pasted
 def soften_back(
-    memory: Memory,
-    sizes: Sizes,
-    scratch: Scratch,
-    attention: Block,
-    pooled_grad: Block,
-    sequence: int,
-    place: int,
-) -> None:
+    memory: Memory, sizes: Sizes, scratch: Scratch, attention: Block, columns: int, pack: int,
+    piece: int,
+) -> None:  # fmt: skip
     """Exponentials → attention; gradient of attention → of the scores, in the rows below."""
-    peaks, below = scratch.peak.at + place * scratch.peak.row, sizes.heads * attention.row
-    tops, shares = scratch.top.at + sequence * scratch.top.row, share_of(scratch, sequence)
-    for i in range(0, sizes.heads, LANES):
-        shrink = exp(sub(load(memory, peaks + i), load(memory, tops + i)))
-        store(memory, scratch.factor.at + i, mul(shrink, load(memory, shares + i)))
+    below, block = sizes.heads * attention.row, pack * sizes.pieces + piece
     for i in range(sizes.heads):
-        row = attention.at + i * attention.row
-        share = splat(memory[scratch.factor.at + i])
-        mean = splat(memory[pooled_grad.at + i * pooled_grad.row + sizes.width])
-        for t in range(0, sizes.span, LANES):
-            weight = mul(load(memory, row + t), share)
-            slope = mul(weight, sub(load(memory, row + below + t), mean))
-            store(memory, row + t, weight)
-            store(memory, row + below + t, slope)
+        row, mean = attention.at + i * attention.row, load(memory, scratch.mean.at + i * LANES)
+        peak = load(memory, of_head(sizes, scratch.peak, block, i))
+        top = load(memory, of_head(sizes, scratch.top, pack, i))
+        share = mul(exp(sub(peak, top)), load(memory, of_head(sizes, scratch.share, pack, i)))
+        for t in range(row, row + columns * LANES, LANES):
+            weight = mul(load(memory, t), share)
+            slope = mul(weight, sub(load(memory, t + below), mean))
+            store(memory, t, weight)
+            store(memory, t + below, slope)

@@ -5,7 +5,7 @@ import numpy as np
 from headwise.train.fused.fold import fold, set_constants, unfold
 from headwise.train.fused.host import LANES, entry, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
-from headwise.train.fused.pooling import pool, pool_back, share_scores
+from headwise.train.fused.pooling import clear, collect, pool, pool_back, share_scores
 from headwise.train.fused.products import Memory
 from headwise.train.fused.readout import read, read_back, read_gradients
 from headwise.train.fused.simd import div, fma, load, mul, splat, sqrt, store, sub, total
@@ -40,41 +40,32 @@ def run(
     `inputs` is (count, token_dim, length) flattened, `targets` (count, outputs) flattened.
     `taken` steps were made before.
     """
-    learn = rates.size > 0
+    learn, starts = rates.size > 0, np.empty((2, LANES), np.int64)
     for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)
         share_scores(memory, sizes, scratch)
         if learn:
-            clear(memory, sizes, scratch, state)
+            memory[state : 2 * state] = ZERO
+            clear(memory, sizes, scratch)
         batch, loss = order.shape[1], 0.0
         for first in range(0, batch, sizes.group):
             count = min(sizes.group, batch - first)
             rows = order[step, first:]
-            pool(memory, sizes, weights, scratch, inputs, rows, count)
+            pool(memory, sizes, weights, scratch, inputs, rows, count, starts)
             read(memory, sizes, weights, scratch, first, count)
             if learn:
                 loss += judge(memory, sizes, scratch, targets, rows, first, count, batch, loss_kind)
                 read_back(memory, sizes, weights, grads, scratch, first, count)
-                pool_back(memory, sizes, grads, scratch, count)
+                pool_back(memory, sizes, scratch, count)
             else:
                 emit(memory, sizes, scratch, first, count, outputs[step * batch * sizes.outputs :])
         if learn:
             losses[step] = loss
+            collect(memory, sizes, grads, scratch)
             read_gradients(memory, sizes, weights, grads, scratch, batch)
             unfold(memory, sizes, weights, grads, scratch, scale)
             update(memory, state, rates[step], taken + step + 1, decay, clip)
-
-
-@pasted
-def clear(memory: Memory, sizes: Sizes, scratch: Scratch, state: int) -> None:
-    """Zero what is added up over groups."""
-    memory[state : 2 * state] = ZERO
-    for area, rows in (
-        (scratch.scores_grad, sizes.heads),
-        (scratch.values_grad, sizes.heads * sizes.v_dim),
-    ):
-        memory[area.at : area.at + rows * area.row] = ZERO
 
 
 @pasted

@@ -1,0 +1,77 @@
+"""Packs: LANES sequences side by side, one a lane, so that no sum over tokens crosses lanes."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from headwise.train.fused import emit
+from headwise.train.fused.host import LANES, pasted
+from headwise.train.fused.layout import Sizes
+from headwise.train.fused.products import Block, Memory
+from headwise.train.fused.simd import MEMORY, operation, prefetch
+
+LINE = 16  # floats of a cache line
+
+
+@operation(types.void, MEMORY, types.intp, MEMORY, types.intp[::1], types.intp)
+def transpose(builder: Any, memory: Any, at: Any, source: Any, rows: Any, shift: Any) -> None:
+    """memory[at + i·LANES + s] = source[rows[s] + shift + i] for i, s < LANES.
+
+    A round swaps the off-diagonal blocks of half the size before, as in a recursive transposition.
+    """
+    index = ir.IntType(64)
+    vectors = []
+    for s in range(LANES):
+        start = builder.add(builder.load(builder.gep(rows, [index(s)])), shift)
+        vectors.append(emit.load_at(builder, builder.gep(source, [start])))
+    distance = LANES // 2
+    while distance:
+        lanes = range(LANES)
+        upper = [i if not i & distance else LANES + i - distance for i in lanes]
+        lower = [i + distance if not i & distance else LANES + i for i in lanes]
+        swapped = list(vectors)
+        for i in (i for i in lanes if not i & distance):
+            a, b = vectors[i], vectors[i + distance]
+            swapped[i] = builder.shuffle_vector(a, b, ir.Constant(emit.INTS, upper))
+            swapped[i + distance] = builder.shuffle_vector(a, b, ir.Constant(emit.INTS, lower))
+        vectors, distance = swapped, distance // 2
+    for i, vector in enumerate(vectors):
+        emit.store_at(builder, builder.gep(memory, [builder.add(at, index(i * LANES))]), vector)
+
+
+@pasted
+def choose(sizes: Sizes, order: np.ndarray, first: int, count: int, rows: np.ndarray) -> None:
+    """Where the inputs of a pack begin. Lanes beyond the batch repeat its last sequence."""
+    for s in range(LANES):
+        rows[s] = order[min(first + s, count - 1)] * sizes.token_dim * sizes.length
+
+
+@pasted
+def gather(
+    memory: Memory, sizes: Sizes, inputs: Memory, rows: np.ndarray, start: int, count: int,
+    tokens: Block,
+) -> None:  # fmt: skip
+    """Tokens from `start` on of a pack, coordinate by coordinate, in whole squares of LANES.
+
+    A square belongs to the piece that holds its first token, and may reach into the next piece.
+    """
+    for t in range(-start % LANES, count, LANES):
+        for k in range(sizes.token_dim):
+            target, shift = tokens.at + k * tokens.row + t * LANES, k * sizes.length + start + t
+            if start + t + LANES <= sizes.length:
+                transpose(memory, target, inputs, rows, shift)
+            else:
+                for s in range(LANES):
+                    for i in range(sizes.length - start - t):
+                        memory[target + i * LANES + s] = inputs[rows[s] + shift + i]
+
+
+@pasted
+def ahead(sizes: Sizes, inputs: Memory, rows: np.ndarray, start: int, count: int) -> None:
+    """Fetch what a later pack will gather: rows in random order defeat the CPU's own guess."""
+    for t in range(start + -start % LINE, start + count, LINE):
+        for s in range(LANES):
+            for k in range(sizes.token_dim):
+                prefetch(inputs, rows[s] + k * sizes.length + t)
