@@ -16,14 +16,7 @@ from headwise.train.fused.host import LANES
 FLOAT, INT32 = ir.FloatType(), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
 
-EXP_TAIL = (
-    1.9875691500e-4,
-    1.3981999507e-3,
-    8.3334519073e-3,
-    4.1665795894e-2,
-    1.6666665459e-1,
-    0.5,
-)
+EXP_TAIL = (0.001381454, 0.0083687454, 0.041668389, 0.16666521, 0.49999994)
 NORMAL_TAIL = (
     *(0.029377848, -0.12848602, 0.17385672, -0.07378503, 0.11092029),
     *(0.070763007, 0.10213066, 0.10749943, 0.10772312),
@@ -84,9 +77,10 @@ def where_positive(builder: Any, gate: Any, x: Any) -> Any:
 
 
 def exponential(builder: Any, x: Any) -> Any:
-    """exp(x) for x ≤ 0 within 2 ulp, 0 below −87; Cephes' expf.
+    """exp(x) for x ≤ 0 within 2 ulp, 0 below −87; the reduction of Cephes' expf.
 
-    x = n·log 2 + f with |f| ≤ log 2/2, and exp(x) = 2ⁿ·exp(f).
+    x = n·log 2 + f with |f| ≤ log 2/2, and exp(x) = 2ⁿ·exp(f), where exp(f) is 1 + f + f²·tail(f)
+    within 3e-9, the smallest that is possible with five coefficients.
     """
     small = builder.fcmp_ordered("<", x, constant(-87.0))
     magic = constant(12582912.0)  # 1.5·2²³: adding it leaves the nearest integer in the low bits

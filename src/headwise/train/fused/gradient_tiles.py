@@ -18,7 +18,8 @@ from headwise.train.fused import emit
 from headwise.train.fused.host import LANES
 from headwise.train.fused.loops import INDEX, cover, loop, offset
 from headwise.train.fused.simd import MEMORY, operation
-from headwise.train.fused.tiles import UNITS
+
+SHAPES = {4: (3, 2, 1), 2: (4, 2, 1), 1: (4, 2, 1)}  # columns of a tile by its units
 
 
 class _Places(NamedTuple):
@@ -123,4 +124,4 @@ def gradient_tiles(builder: Any, base: Any, *values: Any) -> None:
             lanes = lanes_of(row_of(slopes, of.attention_row, i))
             add_to(of.scores_grad, of.scores_grad_row, i, dot(lanes, hidden))
 
-    cover(builder, of.units, of.columns, UNITS, tile)
+    cover(builder, of.units, of.columns, SHAPES, tile)

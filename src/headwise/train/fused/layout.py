@@ -21,6 +21,7 @@ from headwise.train.fused.products import Block
 PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB
 L2_FLOATS = 32768  # of a group's hidden layer: a quarter of a 512 KB second-level cache
 TILE = 4  # columns of the widest tile of the way back
+DOTS = LANES // 2  # columns of a tile of dot products
 LINE = 16  # floats of a cache line
 
 
@@ -39,6 +40,7 @@ class Sizes(NamedTuple):
     residual: int
     norm: int
     length: int
+    pooled_rows: int  # of a head: width + 2 and zeros up to whole tiles of the dot products
     piece: int  # tokens that go through at once
     pieces: int  # of a sequence
     group: int  # sequences whose hidden layer is kept for the backward pass: whole packs
@@ -72,10 +74,9 @@ class Scratch(NamedTuple):
     top: Block  # pack after pack, heads vectors: the final maximum
     share: Block  # likewise: 1/Σ exp
     pooled: Block  # head after head, rows P_i, 1, weight of the class token: by sequences
-    pooled_grad: Block
+    pull: Block  # pack after pack, head after head, vectors: gradient of `pooled`
     slope: Block  # derivative of the readout's activation: readout_width × sequences
     sums: Block  # one pack's P before division: heads·width vectors
-    pull: Block  # one pack's gradient of P: heads·width vectors
     mean: Block  # heads vectors: Σ_t a_t·∂a_t
     factor: Block  # heads vectors, passing
     embed_sums: Block  # gradients of embed0 and scores, a vector a number, lanes not yet added up
@@ -146,11 +147,10 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         peak=place(blocks * sizes.heads, LANES),
         top=place(packs * sizes.heads, LANES),
         share=place(packs * sizes.heads, LANES),
-        pooled=place(sizes.heads * (width + 2), group),
-        pooled_grad=place(sizes.heads * (width + 2), group),
+        pooled=place(sizes.heads * sizes.pooled_rows, group),
+        pull=place(packs, sizes.heads * sizes.pooled_rows * LANES),
         slope=place(readout, group),
         sums=place(sizes.heads * width, LANES),
-        pull=place(sizes.heads * width, LANES),
         mean=place(sizes.heads, LANES),
         factor=place(sizes.heads, LANES),
         embed_sums=place(sizes.token_dim + 1, _padded(width) * LANES),
@@ -178,7 +178,7 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         output_grad=place(sizes.outputs, lanes),
     )
     rows = [(scratch.heads, value_rows), (scratch.mixed, dim), (scratch.readout, readout)]
-    rows += [(scratch.pooled, i * (width + 2) + width) for i in range(sizes.heads)]
+    rows += [(scratch.pooled, i * sizes.pooled_rows + width) for i in range(sizes.heads)]
     ones = tuple(slice(b.at + row * b.row, b.at + (row + 1) * b.row) for b, row in rows)
     return Layout(sizes, weights, grads, scratch, state, place.end + LANES, ones)
 
@@ -249,6 +249,7 @@ def _sizes(shape: ClassTokenShape, length: int, batch: int) -> Sizes:
         residual=int(shape.residual),
         norm=int(shape.norm),
         length=length,
+        pooled_rows=-(-(width + 2) // DOTS) * DOTS,
         piece=min(piece, length),
         pieces=-(-length // piece),
         group=min(packs * LANES, _padded(batch)),

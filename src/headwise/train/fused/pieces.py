@@ -9,7 +9,7 @@ from headwise.train.fused.gradient_tiles import gradient_tiles
 from headwise.train.fused.host import out_of_line, shared
 from headwise.train.fused.products import BLOCK, Block, Memory
 from headwise.train.fused.simd import MEMORY
-from headwise.train.fused.tiles import embed_tiles, pool_tiles, score_tiles, slope_tiles
+from headwise.train.fused.tiles import embed_tiles, pool_tiles, pull_tiles, score_tiles, slope_tiles
 
 
 @shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3)
@@ -59,6 +59,17 @@ def gather_up(
         memory, heads, units, columns, attention.at, attention.row, hidden.at, hidden.row,
         sums.at, sums.row, mode, scale,
     )  # fmt: skip
+
+
+@shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3)
+def pull_back(
+    memory: Memory, units: int, packs: int, v_dim: int, values: Block, heads: Block, out: Block
+) -> None:
+    """∂P = Vᵀ·∂o of a head, pack after pack: a row of `out` is a pack's."""
+    out_of_line()
+    pull_tiles(
+        memory, units, packs, v_dim, values.at, values.row, heads.at, heads.row, out.at, out.row
+    )
 
 
 @shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3)

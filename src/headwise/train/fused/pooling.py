@@ -60,12 +60,13 @@ def pool(
 
 
 @pasted
-def pool_back(memory: Memory, sizes: Sizes, scratch: Scratch, count: int) -> None:
-    """Sums for the gradients of embed0 and of the folded scores, from those of `pooled`."""
+def pool_back(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, count: int) -> None:
+    """Sums for the gradients of embed0 and of the folded scores, from `pull`."""
     heads, width, token_dim = sizes.heads, sizes.width, sizes.token_dim
-    pull = Block(scratch.pull.at, width * LANES, LANES)
+    row = sizes.pooled_rows * LANES
     for pack in range((count + LANES - 1) // LANES):
-        prepare(memory, sizes, scratch, pack)
+        prepare(memory, sizes, scratch, first, pack)
+        pull = Block(scratch.pull.at + pack * scratch.pull.row, row, LANES)
         for piece in range(sizes.pieces):
             _, columns = extent_of(sizes, piece)
             tokens, hidden, attention = piece_of(sizes, scratch, pack, piece)

@@ -11,6 +11,7 @@ import numpy as np
 from headwise.train.fused.fold import folds_readout
 from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
+from headwise.train.fused.pieces import pull_back
 from headwise.train.fused.products import Block, Memory, dots, flip, part, product
 from headwise.train.fused.simd import add, div, fma, gelu, load, mul, splat, sqrt, store, sub, total
 from headwise.train.fused.tiles import ADD, PLAIN
@@ -20,9 +21,9 @@ NORM_EPSILON = np.float32(1e-5)  # torch's default
 
 
 @inner
-def head_of(sizes: Sizes, area: Block, head: int) -> Block:
-    """One head's rows of `pooled` or `pooled_grad`."""
-    return part(area, head * (sizes.width + 2), 0)
+def pooled_of(sizes: Sizes, area: Block, head: int) -> Block:
+    """One head's rows of `pooled`."""
+    return part(area, head * sizes.pooled_rows, 0)
 
 
 @pasted
@@ -32,7 +33,10 @@ def read(
     """The outputs of a group from its pooled tokens."""
     heads, rows = part(scratch.heads, 0, first), sizes.heads * sizes.v_dim
     for i in range(sizes.heads):
-        value, pooled = part(scratch.values, i * sizes.v_dim, 0), head_of(sizes, scratch.pooled, i)
+        value, pooled = (
+            part(scratch.values, i * sizes.v_dim, 0),
+            pooled_of(sizes, scratch.pooled, i),
+        )
         target = part(heads, i * sizes.v_dim, 0)
         product(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
     hidden, width = part(scratch.readout, 0, first), sizes.readout_width
@@ -135,7 +139,7 @@ def read_back(
     """From ∂output of a group to ∂pooled; adds up the gradient of the folded values."""
     output, hidden = part(scratch.output_grad, 0, first), part(scratch.readout_grad, 0, first)
     mixed, heads = part(scratch.mixed_grad, 0, first), part(scratch.heads_grad, 0, first)
-    wide, v_dim = sizes.width + 2, sizes.v_dim
+    v_dim, packs = sizes.v_dim, (count + LANES - 1) // LANES
     back = flip(weights.readout1)
     product(memory, sizes.readout_width, count, sizes.outputs, back, output, hidden, PLAIN)
     for f in range(sizes.readout_width):
@@ -153,12 +157,10 @@ def read_back(
     for i in range(sizes.heads):
         own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
         value_grad = part(scratch.values_grad, i * v_dim, 0)
-        pooled, pooled_grad = (
-            head_of(sizes, scratch.pooled, i),
-            head_of(sizes, scratch.pooled_grad, i),
-        )
-        dots(memory, v_dim, wide, count, own, pooled, value_grad, ADD)
-        product(memory, wide, count, v_dim, flip(value), own, pooled_grad, PLAIN)
+        pooled = pooled_of(sizes, scratch.pooled, i)
+        dots(memory, v_dim, sizes.pooled_rows, count, own, pooled, value_grad, ADD)
+        pull = part(scratch.pull, 0, i * sizes.pooled_rows * LANES)
+        pull_back(memory, sizes.width + 2, packs, v_dim, value, own, pull)
 
 
 @pasted

@@ -60,7 +60,7 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
         store(memory, share_at, share)
         top = load(memory, of_head(sizes, scratch.top, pack, i))
         own = exp(sub(load(memory, scratch.class_score.at + i * LANES), top))
-        target = pooled.at + i * (sizes.width + 2) * pooled.row + pack * LANES
+        target = pooled.at + i * sizes.pooled_rows * pooled.row + pack * LANES
         source = scratch.sums.at + i * sizes.width * LANES
         for j in range(sizes.width):
             value = mul(load(memory, source + j * LANES), share)
@@ -69,23 +69,24 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
 
 
 @pasted
-def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
-    """Σ_t a_t·∂a_t of each head; the class token's score gradient; ∂P where it is used next."""
-    pooled, grad = scratch.pooled, scratch.pooled_grad
+def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, pack: int) -> None:
+    """Σ_t a_t·∂a_t of each head, and the gradient of the class token's score.
+
+    With o = V·P + b the head's output, Σ_t a_t·∂a_t = Pᵀ·∂P = Pᵀ·Vᵀ·∂o = (o − b)ᵀ·∂o.
+    """
+    heads, slopes, values = scratch.heads, scratch.heads_grad, scratch.values
     for i in range(sizes.heads):
-        start = i * (sizes.width + 2) * pooled.row + pack * LANES
-        last = start + (sizes.width + 1) * pooled.row
-        own, own_grad = load(memory, pooled.at + last), load(memory, grad.at + last)
-        mean, target = mul(own, own_grad), scratch.pull.at + i * sizes.width * LANES
-        for j in range(sizes.width):
-            at = start + j * pooled.row
-            slope = load(memory, grad.at + at)
-            mean = fma(load(memory, pooled.at + at), slope, mean)
-            store(memory, target + j * LANES, slope)
+        mean = splat(ZERO)
+        for v in range(i * sizes.v_dim, (i + 1) * sizes.v_dim):
+            bias, at = memory[values.at + v * values.row + sizes.width], v * heads.row + first
+            output = sub(load(memory, heads.at + at + pack * LANES), splat(bias))
+            mean = fma(output, load(memory, slopes.at + at + pack * LANES), mean)
         store(memory, scratch.mean.at + i * LANES, mean)
-        sums = scratch.scores_sums
+        row, sums = i * sizes.pooled_rows + sizes.width + 1, scratch.scores_sums
+        weight = load(memory, scratch.pooled.at + row * scratch.pooled.row + pack * LANES)
+        slope = load(memory, scratch.pull.at + pack * scratch.pull.row + row * LANES)
         at = sums.at + i * sums.row + (sizes.width + 1) * LANES
-        store(memory, at, fma(own, sub(own_grad, mean), load(memory, at)))
+        store(memory, at, fma(weight, sub(slope, mean), load(memory, at)))
 
 
 @pasted

@@ -57,7 +57,7 @@ def run(
             if learn:
                 loss += judge(memory, sizes, scratch, targets, rows, first, count, batch, loss_kind)
                 read_back(memory, sizes, weights, grads, scratch, first, count)
-                pool_back(memory, sizes, scratch, count)
+                pool_back(memory, sizes, scratch, first, count)
             else:
                 emit(memory, sizes, scratch, first, count, outputs[step * batch * sizes.outputs :])
         if learn:

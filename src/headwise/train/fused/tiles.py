@@ -20,10 +20,10 @@ from headwise.train.fused.simd import MEMORY, operation
 PLAIN, ADD = range(2)  # a finished tile is written as it is, or added to what is there
 
 # Vectors of a tile by its rows. Two FMA units with a latency of 4 need 8 sums in flight; AVX2 has
-# 16 registers, of which 12 sums leave enough for the factors. Short sums do better with 8.
-LONG = {6: (2, 1), 4: (2, 1), 3: (4, 2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)}
-SHORT = {4: (2, 1), 3: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)}
-UNITS = {2: (4, 2, 1), 1: (4, 2, 1)}
+# 16 registers, of which 12 sums leave enough for the factors.
+LONG = {6: (2, 1), 4: (3, 2, 1), 3: (4, 2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)}
+SHORT = {2: (4, 2, 1), 1: (8, 4, 2, 1)}  # where sums are over few numbers
+HEADS = {4: (3, 2, 1), 3: (4, 2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)}
 
 Values = list[Any]
 
@@ -42,6 +42,7 @@ class _Sides(NamedTuple):
     right_inner: Any
     out: Any
     out_row: Any
+    out_vector: Any = INDEX(LANES)
 
 
 def _number(builder: Any, place: Any) -> Any:
@@ -79,10 +80,10 @@ def _multiply(
                 own = factor(builder, offset(builder, base, first, further, shift))
                 for v, right in enumerate(lanes):
                     new.append(emit.multiply_add(builder, own, right, sums[r * width + v]))
-        corner = builder.add(of.out, builder.mul(vector, INDEX(LANES)))
+        corner = builder.add(of.out, builder.mul(vector, of.out_vector))
         for (r, v), value in zip(pairs(range(height), range(width)), new, strict=True):
             own_row = builder.mul(rows[r], of.out_row)
-            place = offset(builder, base, corner, own_row, INDEX(v * LANES))
+            place = offset(builder, base, corner, own_row, builder.mul(of.out_vector, INDEX(v)))
             emit.store_at(builder, place, finish(rows[r], value, place))
 
     cover(builder, of.rows, of.vectors, shapes, tile)
@@ -111,6 +112,19 @@ def outer_tiles(builder: Any, base: Any, *values: Any) -> None:
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
+def pull_tiles(builder: Any, base: Any, *values: Any) -> None:
+    """Vᵀ·∂o, a vector after another: units, packs, v_dim, V and its rows, ∂o and its rows, out and
+    the distance of its packs.
+    """
+    units, packs, depth, value, value_row, heads, heads_row, out, out_pack = values
+    of = _Sides(
+        units, packs, depth, value, INDEX(1), value_row, heads, INDEX(LANES), heads_row,
+        out, INDEX(LANES), out_pack,
+    )  # fmt: skip
+    _multiply(builder, base, of, SHORT, _number, _zero, _sum)
+
+
+@operation(types.void, MEMORY, *[types.intp] * 9)
 def embed_tiles(builder: Any, base: Any, *values: Any) -> None:
     """max(0, xᵀ·W + b): units, columns, token_dim, W with b below and its rows, x, r and theirs."""
     units, columns, depth, embed, embed_row, tokens, tokens_row, hidden, hidden_row = values
@@ -126,7 +140,7 @@ def embed_tiles(builder: Any, base: Any, *values: Any) -> None:
     def finish(row: Any, value: Any, place: Any) -> Any:
         return emit.at_least(builder, emit.constant(0.0), value)
 
-    _multiply(builder, base, of, UNITS, _number, start, finish)
+    _multiply(builder, base, of, SHORT, _number, start, finish)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
@@ -137,7 +151,7 @@ def score_tiles(builder: Any, base: Any, *values: Any) -> None:
         heads, columns, units, scores, scores_row, INDEX(1), hidden, INDEX(LANES), hidden_row,
         out, out_row,
     )  # fmt: skip
-    _multiply(builder, base, of, SHORT, _number, _zero, _sum)
+    _multiply(builder, base, of, HEADS, _number, _zero, _sum)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
@@ -148,7 +162,7 @@ def slope_tiles(builder: Any, base: Any, *values: Any) -> None:
         heads, columns, units, pull, pull_row, INDEX(LANES), hidden, INDEX(LANES), hidden_row,
         out, out_row,
     )  # fmt: skip
-    _multiply(builder, base, of, SHORT, emit.load_at, _zero, _sum)
+    _multiply(builder, base, of, HEADS, emit.load_at, _zero, _sum)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 11)
@@ -169,4 +183,4 @@ def pool_tiles(builder: Any, base: Any, *values: Any) -> None:
         share = emit.load_at(builder, offset(builder, base, scale, builder.mul(row, INDEX(LANES))))
         return emit.multiply_add(builder, old, share, value)
 
-    _multiply(builder, base, of, SHORT, emit.load_at, _zero, finish)
+    _multiply(builder, base, of, HEADS, emit.load_at, _zero, finish)
