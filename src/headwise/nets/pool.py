@@ -9,7 +9,10 @@ the backward pass written out there is one product. For one member and sequence,
 Backward, with g_i(t) = r_t·∂P_i and m_i = Σ_t a_i(t) g_i(t) + p_i ∂p_i = P_i·∂P_i + p_i ∂p_i:
 
     ∂s_i(t) = a_i(t) (g_i(t) − m_i),   ∂c_i = p_i (∂p_i − m_i)
-    ∂r_t = Σ_i a_i(t) ∂P_i + ∂s_i(t) v_i = [a, ∂s]·[∂P; v],   ∂v_i = Σ_t ∂s_i(t) r_t
+    ∂r_t = Σ_i a_i(t) ∂P_i + ∂s_i(t) v_i = [a; ∂s]ᵀ·[∂P; v],   ∂v_i = Σ_t ∂s_i(t) r_t
+
+A head's weights lie side by side, token after token: softmax and the small products are then up
+to twice as fast on a CPU as with the heads side by side.
 """
 
 from typing import Any
@@ -31,11 +34,11 @@ class PoolByScore(torch.autograd.Function):
         extra_logits: Float[Tensor, "members heads"],
     ) -> tuple[Float[Tensor, "members batch heads width"], Float[Tensor, "members batch heads"]]:
         members, batch, length, _ = hidden.shape
-        logits = (hidden.flatten(1, 2) @ directions.mT).view(members, batch, length, -1)
-        extra = extra_logits[:, None, None].expand(-1, batch, -1, -1)
-        weights = torch.softmax(torch.cat([logits, extra], 2), 2)
-        attention, extra_weight = weights[:, :, :length], weights[:, :, length]
-        pooled = attention.mT @ hidden
+        logits = (directions @ hidden.flatten(1, 2).mT).view(members, -1, batch, length)
+        extra = extra_logits[:, None, :, None].expand(-1, batch, -1, 1)
+        weights = torch.softmax(torch.cat([logits.transpose(1, 2), extra], 3), 3)
+        attention, extra_weight = weights[..., :length], weights[..., length]
+        pooled = attention @ hidden
         ctx.save_for_backward(hidden, directions, attention, extra_weight, pooled)
         return pooled, extra_weight
 
@@ -48,12 +51,13 @@ class PoolByScore(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         hidden, directions, attention, extra_weight, pooled = ctx.saved_tensors
         mean = (pooled * pooled_grad).sum(3) + extra_weight * extra_grad  # m_i
-        logit_grad = hidden @ pooled_grad.mT  # g_i(t): (members, batch, length, heads)
-        logit_grad = logit_grad.sub_(mean.unsqueeze(2)).mul_(attention)
-        left = torch.cat([attention, logit_grad], 3)
+        logit_grad = pooled_grad @ hidden.mT  # g_i(t): (members, batch, heads, length)
+        logit_grad = logit_grad.sub_(mean.unsqueeze(3)).mul_(attention)
+        left = torch.cat([attention, logit_grad], 2)
         right = torch.cat([pooled_grad, directions.unsqueeze(1).expand_as(pooled_grad)], 2)
         members, batch, length, width = hidden.shape
-        rows = (members, batch * length)  # reshape, unlike flatten, works on batched gradients
-        direction_grad = logit_grad.reshape(*rows, -1).mT @ hidden.reshape(*rows, width)
+        tokens = batch * length  # reshape, unlike flatten, works on batched gradients
+        by_head = logit_grad.transpose(1, 2).reshape(members, -1, tokens)
+        direction_grad = by_head @ hidden.reshape(members, tokens, width)
         logit_extra_grad = (extra_weight * (extra_grad - mean)).sum(1)
-        return left @ right, direction_grad, logit_extra_grad
+        return left.mT @ right, direction_grad, logit_extra_grad
