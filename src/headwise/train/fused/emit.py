@@ -35,14 +35,6 @@ def store_at(builder: Any, place: Any, value: Any) -> None:
     builder.store(value, builder.bitcast(place, value.type.as_pointer()), align=4)
 
 
-def prefetch(builder: Any, place: Any) -> None:
-    byte = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    read, near, data = INT32(0), INT32(3), INT32(1)
-    builder.call(function, [builder.bitcast(place, byte), read, near, data])
-
-
 def spread(builder: Any, scalar: Any) -> Any:
     """One number in all lanes."""
     first = builder.insert_element(ir.Constant(FLOATS, ir.Undefined), scalar, INT32(0))

@@ -18,7 +18,7 @@ from headwise.nets.shape import ClassTokenShape
 from headwise.train.fused.host import LANES
 from headwise.train.fused.products import Block
 
-PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB
+PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB; less is slower
 L2_FLOATS = 32768  # of a group's hidden layer: a quarter of a 512 KB second-level cache
 TILE = 4  # columns of the widest tile of the way back
 DOTS = LANES // 2  # columns of a tile of dot products

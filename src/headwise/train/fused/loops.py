@@ -1,6 +1,6 @@
 """Loops and switches as LLVM code, and how tiles cover a matrix."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ def cover(
     builder: Any,
     rows: Any,
     columns: Any,
-    shapes: dict[int, tuple[int, ...]],
+    shapes: Mapping[int, tuple[int, ...]],
     tile: Callable[[int, int, Any, Any], None],
 ) -> None:
     """Cover rows × columns with tiles, the largest first; `shapes` has the widths by height.

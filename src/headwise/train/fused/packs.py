@@ -10,9 +10,7 @@ from headwise.train.fused import emit
 from headwise.train.fused.host import LANES, pasted
 from headwise.train.fused.layout import Sizes
 from headwise.train.fused.products import Block, Memory
-from headwise.train.fused.simd import MEMORY, operation, prefetch
-
-LINE = 16  # floats of a cache line
+from headwise.train.fused.simd import MEMORY, operation
 
 
 @operation(types.void, MEMORY, types.intp, MEMORY, types.intp[::1], types.intp)
@@ -66,12 +64,3 @@ def gather(
                 for s in range(LANES):
                     for i in range(sizes.length - start - t):
                         memory[target + i * LANES + s] = inputs[rows[s] + shift + i]
-
-
-@pasted
-def ahead(sizes: Sizes, inputs: Memory, rows: np.ndarray, start: int, count: int) -> None:
-    """Fetch what a later pack will gather: rows in random order defeat the CPU's own guess."""
-    for t in range(start + -start % LINE, start + count, LINE):
-        for s in range(LANES):
-            for k in range(sizes.token_dim):
-                prefetch(inputs, rows[s] + k * sizes.length + t)

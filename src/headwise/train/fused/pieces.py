@@ -42,7 +42,7 @@ def score(
 
 
 @shared(MEMORY, *[types.intp] * 3, *[BLOCK] * 3, types.intp, types.intp)
-def gather_up(
+def weighted_sums(
     memory: Memory,
     heads: int,
     units: int,

@@ -1,16 +1,15 @@
 """Embed, score, soften, pool: nearly all the work of a step, forward and backward.
 
 The batch goes through in packs of LANES sequences, one a lane, and a pack's tokens in pieces, small
-enough for the hidden layer r (width × tokens vectors) to stay in the first-level cache through all
-products that use it.
+enough for the hidden layer r (width × tokens vectors) to stay near while products use it.
 """
 
 import numpy as np
 
 from headwise.train.fused.host import LANES, inner, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
-from headwise.train.fused.packs import ahead, choose, gather
-from headwise.train.fused.pieces import embed, gather_up, gradients, score, slopes
+from headwise.train.fused.packs import choose, gather
+from headwise.train.fused.pieces import embed, gradients, score, slopes, weighted_sums
 from headwise.train.fused.products import Block, Memory, part
 from headwise.train.fused.simd import splat, store, sum_lanes
 from headwise.train.fused.softmax import ZERO, finish, prepare, soften, soften_back
@@ -42,20 +41,17 @@ def pool(
     """P_i and the class token's weight for the sequences inputs[order[:count]]."""
     heads, width, token_dim = sizes.heads, sizes.width, sizes.token_dim
     sums = Block(scratch.sums.at, width * LANES, LANES)
-    choose(sizes, order, 0, count, rows[1])
     for pack in range((count + LANES - 1) // LANES):
-        rows[0] = rows[1]
-        choose(sizes, order, (pack + 1) * LANES, count, rows[1])
+        choose(sizes, order, pack * LANES, count, rows)
         for piece in range(sizes.pieces):
             start, columns = extent_of(sizes, piece)
             tokens, hidden, attention = piece_of(sizes, scratch, pack, piece)
-            ahead(sizes, inputs, rows[1], start, columns)
-            gather(memory, sizes, inputs, rows[0], start, columns, tokens)
+            gather(memory, sizes, inputs, rows, start, columns, tokens)
             embed(memory, width, columns, token_dim, weights.embed0, tokens, hidden)
             score(memory, heads, columns, width, scratch.scores, hidden, attention)
             soften(memory, sizes, scratch, attention, columns, pack, piece)
             mode, scale = ADD if piece else PLAIN, scratch.factor.at
-            gather_up(memory, heads, width, columns, attention, hidden, sums, mode, scale)
+            weighted_sums(memory, heads, width, columns, attention, hidden, sums, mode, scale)
         finish(memory, sizes, scratch, pack)
 
 

@@ -69,12 +69,6 @@ def store(builder: Any, memory: Any, at: Any, vector: Any) -> None:
     emit.store_at(builder, builder.gep(memory, [at]), vector)
 
 
-@operation(types.void, MEMORY, types.intp)
-def prefetch(builder: Any, memory: Any, at: Any) -> None:
-    """Bring the cache line of memory[at] near; it will be read."""
-    emit.prefetch(builder, builder.gep(memory, [at]))
-
-
 @operation(VECTOR, types.float32)
 def splat(builder: Any, scalar: Any) -> Any:
     return emit.spread(builder, scalar)

@@ -40,7 +40,7 @@ def run(
     `inputs` is (count, token_dim, length) flattened, `targets` (count, outputs) flattened.
     `taken` steps were made before.
     """
-    learn, starts = rates.size > 0, np.empty((2, LANES), np.int64)
+    learn, starts = rates.size > 0, np.empty(LANES, np.int64)
     for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)

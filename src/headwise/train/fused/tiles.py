@@ -3,10 +3,10 @@
 out[r, c] = Σ_k left[r, k]·right[k, c], lanes along c; a step over k takes a few factors from the
 left and a few vectors from the right. A factor is a number, or a vector too: then each lane
 multiplies matrices of its own. All share one loop, but every product has a copy in which the
-strides that it knows are constants: that is worth a fifth of its time.
+strides that it knows are constants, which saves registers and a fifth of the time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product as pairs
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ def _multiply(
     builder: Any,
     base: Any,
     of: _Sides,
-    shapes: dict[int, tuple[int, ...]],
+    shapes: Mapping[int, tuple[int, ...]],
     factor: Callable[[Any, Any], Any],
     start: Callable[[Any], Any],
     finish: Callable[[Any, Any, Any], Any],
@@ -100,8 +100,12 @@ def _sum(row: Any, value: Any, place: Any) -> Any:
 @operation(types.void, MEMORY, *[types.intp] * 11)
 def outer_tiles(builder: Any, base: Any, *values: Any) -> None:
     """`_Sides` but the vectors' stride, and PLAIN or ADD."""
-    *corner, right_inner, out, out_row, mode = values
-    of = _Sides(*corner, INDEX(LANES), right_inner, out, out_row)
+    rows, vectors, depth, left, left_row, left_inner, right, right_inner = values[:8]
+    out, out_row, mode = values[8:]
+    of = _Sides(
+        rows, vectors, depth, left, left_row, left_inner, right, INDEX(LANES), right_inner,
+        out, out_row,
+    )  # fmt: skip
     adding = builder.icmp_signed("==", mode, INDEX(ADD))
 
     def finish(row: Any, value: Any, place: Any) -> Any:
