@@ -24,10 +24,8 @@ def soften(
     first = piece == 0
     for i in range(sizes.heads):
         row, block = attention.at + i * attention.row, pack * sizes.pieces + piece
-        top_at, sum_at = (
-            of_head(sizes, scratch.top, pack, i),
-            of_head(sizes, scratch.share, pack, i),
-        )
+        top_at = of_head(sizes, scratch.top, pack, i)
+        sum_at = of_head(sizes, scratch.share, pack, i)
         before = load(memory, scratch.class_score.at + i * LANES if first else top_at)
         top = before
         for t in range(0, columns * LANES, LANES):
@@ -72,7 +70,8 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
 def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, pack: int) -> None:
     """Σ_t a_t·∂a_t of each head, and the gradient of the class token's score.
 
-    With o = V·P + b the head's output, Σ_t a_t·∂a_t = Pᵀ·∂P = Pᵀ·Vᵀ·∂o = (o − b)ᵀ·∂o.
+    With o = V·P + b the head's output, Σ_t a_t·∂a_t = Pᵀ·∂P = Pᵀ·Vᵀ·∂o = (o − b)ᵀ·∂o: a fourth of
+    the work at a fourth as many values as units, and no less exact than o itself.
     """
     heads, slopes, values = scratch.heads, scratch.heads_grad, scratch.values
     for i in range(sizes.heads):
