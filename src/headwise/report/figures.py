@@ -93,8 +93,8 @@ def draw(
                 if len(points)
             ]
         )
-    if all(len(row) == 1 for row in rows):  # nothing published: panels side by side
-        chart = alt.hconcat(*[row[0] for row in rows])
+    if all(len(row) == 1 for row in rows):  # nothing published: two panels side by side
+        chart = alt.concat(*[row[0] for row in rows], columns=2)
     else:
         chart = alt.vconcat(*[alt.hconcat(*row) for row in rows])
     return chart.properties(

@@ -136,7 +136,7 @@ HEAD_COUNT = Study(
     paper="The Effect of Attention Head Count on Transformer Approximation, arXiv 2510.06662",
     tiers={
         "quick": Tier("about 2 CPU-minutes", quick_parts),
-        "standard": Tier("about 55 CPU-minutes", standard_parts),
+        "standard": Tier("about 40 CPU-minutes", standard_parts),
         "full": Tier("about 20 CPU-hours", full_parts),
     },
     parts=PARTS,
