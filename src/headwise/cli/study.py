@@ -233,6 +233,7 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
     """The finding, the table it rests on, and the claims."""
     from headwise.lab.studies import find_study
     from headwise.lab.study import SYMBOLS
+    from headwise.lab.summary import readable_value
     from headwise.lab.table import table
 
     study = find_study(name)
@@ -266,14 +267,14 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
     symbol = SYMBOLS.get(study.columns, study.columns)
     listing = Table(
         *study.rows,
-        *[f"{symbol} = {value}" for value in errors.columns],
+        *[f"{symbol} = {readable_value(value)}" for value in errors.columns],
         title=f"{study.score.capitalize()} {study.error} over seeds",
     )
     number = ".1e" if smallest else study.number
     for place, row in errors.iterrows():
         places = place if isinstance(place, tuple) else (place,)
         cells = ["–" if error != error else f"{error:{number}}" for error in row]
-        listing.add_row(*map(str, places), *cells)
+        listing.add_row(*map(readable_value, places), *cells)
     console.print(listing)
     colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
     for claim, verdict in verdicts:

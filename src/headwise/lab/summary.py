@@ -43,3 +43,8 @@ def _statistics(errors: np.ndarray) -> dict[str, float | int]:
         "nmse_high": float(np.exp(high)),
         "stuck": int((errors > STUCK * errors.min()).sum()),
     }
+
+
+def readable_value(value: object) -> str:
+    """4.0 is 4: a column that not all runs have has become one of floats."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from headwise.lab.study import Figure, Study
-from headwise.lab.summary import summarise
+from headwise.lab.summary import readable_value, summarise
 
 NAMES = {
     "overlap": "largest overlap of two directions",
@@ -65,11 +65,6 @@ def _with_panels(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     if figure.facet is not None:
         panel = NAMES[figure.facet] + " = " + data[figure.facet].map(readable_value)
     return data.assign(panel=panel)
-
-
-def readable_value(value: object) -> str:
-    """4.0 is 4: a column that references share with runs may have become one of floats."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def draw(

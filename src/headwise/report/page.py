@@ -11,7 +11,7 @@ import vl_convert
 from markupsafe import Markup
 
 from headwise.lab.study import Study
-from headwise.lab.summary import summarise
+from headwise.lab.summary import readable_value, summarise
 from headwise.lab.work import versions
 
 _EXPOSE = "window.vegaEmbed = vegaEmbed;"
@@ -91,7 +91,7 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
         columns += ["published", "ours/published"] if with_published else []
         rows = []
         for row in merged.to_dict("records"):
-            cells = [row[column] for column in settings]
+            cells = [readable_value(row[column]) for column in settings]
             least, mean, low, high = (
                 _error(row[f"nmse_{name}"], study.number) for name in ("min", "mean", "low", "high")
             )
