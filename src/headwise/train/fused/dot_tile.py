@@ -12,7 +12,7 @@ from numba import types
 
 from headwise.train.fused import emit
 from headwise.train.fused.host import LANES
-from headwise.train.fused.loops import INDEX, cases, loop
+from headwise.train.fused.loops import INDEX, cases, loop, offset
 from headwise.train.fused.simd import MEMORY, operation
 from headwise.train.fused.tiles import ADD
 
@@ -25,9 +25,6 @@ def dot_tile(builder: Any, base: Any, *values: Any) -> None:
     """
     rows, tiles, vectors, left, left_row, right, right_row, out, out_row, mode = values
 
-    def place(start: Any, offset: Any) -> Any:
-        return builder.gep(base, [builder.add(start, offset)])
-
     def sums_over(first: Any, row_count: int, column_count: int) -> list[Any]:
         """Of the columns of `right` that begin with the given one."""
         start = builder.add(right, builder.mul(first, right_row))
@@ -37,9 +34,11 @@ def dot_tile(builder: Any, base: Any, *values: Any) -> None:
         with loop(builder, vectors, zeros) as (k, sums, new):
             along = builder.mul(k, INDEX(LANES))
             row_at, column_at = builder.add(left, along), builder.add(start, along)
-            rights = [emit.load_at(builder, place(column_at, s)) for s in column_starts]
+            rights = [
+                emit.load_at(builder, offset(builder, base, column_at, s)) for s in column_starts
+            ]
             for r, start in enumerate(row_starts):
-                factor = emit.load_at(builder, place(row_at, start))
+                factor = emit.load_at(builder, offset(builder, base, row_at, start))
                 for c in range(column_count):
                     total = sums[r * column_count + c]
                     new.append(emit.multiply_add(builder, factor, rights[c], total))
@@ -47,7 +46,7 @@ def dot_tile(builder: Any, base: Any, *values: Any) -> None:
 
     def write(value: Any, row: int, first: Any) -> None:
         """Store a number or a vector of consecutive columns, added to the old in mode ADD."""
-        target = place(out, builder.add(first, builder.mul(out_row, INDEX(row))))
+        target = offset(builder, base, out, first, builder.mul(out_row, INDEX(row)))
         adding = builder.icmp_signed("==", mode, INDEX(ADD))
         with builder.if_else(adding) as (then, otherwise):
             with then:
@@ -70,7 +69,7 @@ def dot_tile(builder: Any, base: Any, *values: Any) -> None:
 
     def single(first: Any) -> None:
         (lanes,) = sums_over(first, 1, 1)
-        write(emit.fold_lanes(builder, lanes, builder.fadd), 0, first)
+        write(emit.fold_lanes(builder, lanes), 0, first)
 
     def across(step: int, one: Callable[[Any], None]) -> None:
         with loop(builder, tiles, []) as (t, _, _):

@@ -1,7 +1,7 @@
 """All that needs the hidden layer's gradient, in one loop, so that it never leaves registers.
 
 With G = ∂P (a vector an element, as every matrix below but u), a and s the attention and the
-gradient of the scores, r = max(0, x·W + b) and u the folded scores, for a few units j and columns c
+gradient of the scores, r = max(0, Wᵀ·x + b) and u the folded scores, for some units j and columns c
 
     d[j, c] = (Σ_i G[i, j]·a[i, c] + u[i, j]·s[i, c])·[r[j, c] > 0]
     ∂W[k, j] += Σ_c x[k, c]·d[j, c]      ∂b[j] += Σ_c d[j, c]      ∂u[i, j] += Σ_c s[i, c]·r[j, c]
@@ -53,7 +53,7 @@ def gradient_tiles(builder: Any, base: Any, *values: Any) -> None:
         return emit.load_at(builder, offset(builder, base, *terms))
 
     def number(*terms: Any) -> Any:
-        return emit.spread(builder, builder.load(offset(builder, base, *terms)))
+        return emit.spread_at(builder, offset(builder, base, *terms))
 
     def tile(unit_count: int, column_count: int, unit: Any, column: Any) -> None:
         own_columns = [INDEX(c * LANES) for c in range(column_count)]

@@ -1,7 +1,7 @@
 """Where everything lies: one array of float32 for a network, its optimizer and all scratch.
 
-Every linear map is stored with its bias as one more column and meets inputs that end in a 1, so
-no bias appears anywhere else. Two matrices hold more than parameters:
+Every linear map is stored with its bias as one more column. Those behind `embed0`, where the sums
+start from the bias, meet inputs that end in a 1. Two matrices hold more than parameters:
 
     embed1   rows W₂ | b₂ | c − b₂, and below them one row 0 | 1 | 0 that meets the value bias
     class    c | 1
@@ -20,9 +20,9 @@ from headwise.train.fused.products import Block
 
 PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB; less is slower
 L2_FLOATS = 32768  # of a group's hidden layer: a quarter of a 512 KB second-level cache
-TILE = 4  # columns of the widest tile of the way back
+TILE = 4  # pieces are of so many tokens or a multiple
 DOTS = LANES // 2  # columns of a tile of dot products
-LINE = 16  # floats of a cache line
+LINE = 16  # floats of a cache line; one behind each long row keeps rows from sharing cache sets
 
 
 class Sizes(NamedTuple):
@@ -62,7 +62,7 @@ class Weights(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Intermediate results. Those up to `slope` belong to a group, the rest to a whole batch.
+    """Intermediate results: up to `slope` of a group, up to `factor` of a pack, then of a batch.
 
     Where rows are of vectors, an element is a vector, which has a sequence a lane.
     """

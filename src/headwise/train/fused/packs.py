@@ -9,6 +9,7 @@ from numba import types
 from headwise.train.fused import emit
 from headwise.train.fused.host import LANES, pasted
 from headwise.train.fused.layout import Sizes
+from headwise.train.fused.loops import INDEX, offset
 from headwise.train.fused.products import Block, Memory
 from headwise.train.fused.simd import MEMORY, operation
 
@@ -19,11 +20,10 @@ def transpose(builder: Any, memory: Any, at: Any, source: Any, rows: Any, shift:
 
     A round swaps the off-diagonal blocks of half the size before, as in a recursive transposition.
     """
-    index = ir.IntType(64)
     vectors = []
     for s in range(LANES):
-        start = builder.add(builder.load(builder.gep(rows, [index(s)])), shift)
-        vectors.append(emit.load_at(builder, builder.gep(source, [start])))
+        start = builder.load(builder.gep(rows, [INDEX(s)]))
+        vectors.append(emit.load_at(builder, offset(builder, source, start, shift)))
     distance = LANES // 2
     while distance:
         lanes = range(LANES)
@@ -36,7 +36,7 @@ def transpose(builder: Any, memory: Any, at: Any, source: Any, rows: Any, shift:
             swapped[i + distance] = builder.shuffle_vector(a, b, ir.Constant(emit.INTS, lower))
         vectors, distance = swapped, distance // 2
     for i, vector in enumerate(vectors):
-        emit.store_at(builder, builder.gep(memory, [builder.add(at, index(i * LANES))]), vector)
+        emit.store_at(builder, offset(builder, memory, at, INDEX(i * LANES)), vector)
 
 
 @pasted

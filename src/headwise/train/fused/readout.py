@@ -9,21 +9,15 @@ gradient.
 import numpy as np
 
 from headwise.train.fused.fold import folds_readout
-from headwise.train.fused.host import LANES, inner, pasted
+from headwise.train.fused.host import LANES, pasted
 from headwise.train.fused.layout import Scratch, Sizes, Weights
 from headwise.train.fused.pieces import pull_back
-from headwise.train.fused.products import Block, Memory, dots, flip, part, product
+from headwise.train.fused.products import Memory, dots, flip, part, product
 from headwise.train.fused.simd import add, div, fma, gelu, load, mul, splat, sqrt, store, sub, total
 from headwise.train.fused.tiles import ADD, PLAIN
 
 ZERO, ONE = np.float32(0), np.float32(1)
 NORM_EPSILON = np.float32(1e-5)  # torch's default
-
-
-@inner
-def pooled_of(sizes: Sizes, area: Block, head: int) -> Block:
-    """One head's rows of `pooled`."""
-    return part(area, head * sizes.pooled_rows, 0)
 
 
 @pasted
@@ -33,10 +27,8 @@ def read(
     """The outputs of a group from its pooled tokens."""
     heads, rows = part(scratch.heads, 0, first), sizes.heads * sizes.v_dim
     for i in range(sizes.heads):
-        value, pooled = (
-            part(scratch.values, i * sizes.v_dim, 0),
-            pooled_of(sizes, scratch.pooled, i),
-        )
+        value = part(scratch.values, i * sizes.v_dim, 0)
+        pooled = part(scratch.pooled, i * sizes.pooled_rows, 0)
         target = part(heads, i * sizes.v_dim, 0)
         product(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
     hidden, width = part(scratch.readout, 0, first), sizes.readout_width
@@ -157,7 +149,7 @@ def read_back(
     for i in range(sizes.heads):
         own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
         value_grad = part(scratch.values_grad, i * v_dim, 0)
-        pooled = pooled_of(sizes, scratch.pooled, i)
+        pooled = part(scratch.pooled, i * sizes.pooled_rows, 0)
         dots(memory, v_dim, sizes.pooled_rows, count, own, pooled, value_grad, ADD)
         pull = part(scratch.pull, 0, i * sizes.pooled_rows * LANES)
         pull_back(memory, sizes.width + 2, packs, v_dim, value, own, pull)

@@ -116,7 +116,7 @@ def exp(builder: Any, x: Any) -> Any:
 
 @operation(types.float32, VECTOR)
 def total(builder: Any, x: Any) -> Any:
-    return emit.fold_lanes(builder, x, builder.fadd)
+    return emit.fold_lanes(builder, x)
 
 
 @operation(VECTOR, MEMORY, types.intp)

@@ -3,7 +3,7 @@
 out[r, c] = Σ_k left[r, k]·right[k, c], lanes along c; a step over k takes a few factors from the
 left and a few vectors from the right. A factor is a number, or a vector too: then each lane
 multiplies matrices of its own. All share one loop, but every product has a copy in which the
-strides that it knows are constants, which saves registers and a fifth of the time.
+strides that it knows are constants, which saves registers and time.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,10 +43,6 @@ class _Sides(NamedTuple):
     out: Any
     out_row: Any
     out_vector: Any = INDEX(LANES)
-
-
-def _number(builder: Any, place: Any) -> Any:
-    return emit.spread(builder, builder.load(place))
 
 
 def _multiply(
@@ -112,7 +108,7 @@ def outer_tiles(builder: Any, base: Any, *values: Any) -> None:
         old = builder.select(adding, emit.load_at(builder, place), emit.constant(0.0))
         return builder.fadd(old, value)
 
-    _multiply(builder, base, of, LONG, _number, _zero, finish)
+    _multiply(builder, base, of, LONG, emit.spread_at, _zero, finish)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
@@ -125,12 +121,12 @@ def pull_tiles(builder: Any, base: Any, *values: Any) -> None:
         units, packs, depth, value, INDEX(1), value_row, heads, INDEX(LANES), heads_row,
         out, INDEX(LANES), out_pack,
     )  # fmt: skip
-    _multiply(builder, base, of, SHORT, _number, _zero, _sum)
+    _multiply(builder, base, of, SHORT, emit.spread_at, _zero, _sum)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
 def embed_tiles(builder: Any, base: Any, *values: Any) -> None:
-    """max(0, xᵀ·W + b): units, columns, token_dim, W with b below and its rows, x, r and theirs."""
+    """max(0, Wᵀ·x + b): units, columns, token_dim, W with b below and its rows, x, r and theirs."""
     units, columns, depth, embed, embed_row, tokens, tokens_row, hidden, hidden_row = values
     of = _Sides(
         units, columns, depth, embed, INDEX(1), embed_row, tokens, INDEX(LANES), tokens_row,
@@ -139,12 +135,12 @@ def embed_tiles(builder: Any, base: Any, *values: Any) -> None:
     bias = builder.add(embed, builder.mul(depth, embed_row))
 
     def start(row: Any) -> Any:
-        return _number(builder, offset(builder, base, bias, row))
+        return emit.spread_at(builder, offset(builder, base, bias, row))
 
     def finish(row: Any, value: Any, place: Any) -> Any:
         return emit.at_least(builder, emit.constant(0.0), value)
 
-    _multiply(builder, base, of, SHORT, _number, start, finish)
+    _multiply(builder, base, of, SHORT, emit.spread_at, start, finish)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
@@ -155,7 +151,7 @@ def score_tiles(builder: Any, base: Any, *values: Any) -> None:
         heads, columns, units, scores, scores_row, INDEX(1), hidden, INDEX(LANES), hidden_row,
         out, out_row,
     )  # fmt: skip
-    _multiply(builder, base, of, HEADS, _number, _zero, _sum)
+    _multiply(builder, base, of, HEADS, emit.spread_at, _zero, _sum)
 
 
 @operation(types.void, MEMORY, *[types.intp] * 9)
