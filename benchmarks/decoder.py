@@ -14,7 +14,7 @@ from torch.nn import functional
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.nets.causal import causal_attention
 from headwise.nets.module import stack
-from headwise.train.memory import keep_freed_memory
+from headwise.training.memory import keep_freed_memory
 
 TOKENS, REPEATS = 2048, 6
 

@@ -17,10 +17,10 @@ from torch import nn
 
 from headwise.nets import EncoderShape
 from headwise.tasks import Neighbours
-from headwise.train.ensemble import Ensemble
-from headwise.train.memory import keep_freed_memory
-from headwise.train.stream import Stream
-from headwise.train.streaming import Streaming
+from headwise.training.ensemble import Ensemble
+from headwise.training.memory import keep_freed_memory
+from headwise.training.stream import Stream
+from headwise.training.streaming import Streaming
 
 SIZES = {  # width, points, heads, layers, feed-forward width, batch
     "small": (16, 8, 2, 1, 64, 64),

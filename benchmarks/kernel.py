@@ -26,13 +26,13 @@ from torch import nn
 
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
-from headwise.train.engine import Dataset, Engine
-from headwise.train.fused.engine import FusedEngine
-from headwise.train.fused.host import LANES
-from headwise.train.fused.simd import add, fma, load, splat, store
-from headwise.train.memory import keep_freed_memory
-from headwise.train.stacked import StackedEngine
-from headwise.train.training import Training
+from headwise.training.engine import Dataset, Engine
+from headwise.training.fused.engine import FusedEngine
+from headwise.training.fused.host import LANES
+from headwise.training.fused.simd import add, fma, load, splat, store
+from headwise.training.memory import keep_freed_memory
+from headwise.training.stacked import StackedEngine
+from headwise.training.training import Training
 from plain import PlainNet
 
 TOKEN_DIM, HEAD_DIM, WIDTH = 4, 8, 32

@@ -13,12 +13,13 @@ import argparse
 import time
 
 import torch
+from headwise.train import Training, train
 
 import headwise
 from headwise.nets import ClassTokenShape
 from headwise.tasks import sum_of_maxima
-from headwise.train import Training, fused, train
-from headwise.train.memory import keep_freed_memory
+from headwise.training import fused
+from headwise.training.memory import keep_freed_memory
 from plain import plain_rate
 
 SEEDS, FLOOR, HALVES = 3, 1e-4, 2.0
@@ -65,7 +66,7 @@ def main() -> None:
         for h in heads:
             shape = ClassTokenShape.standard(token_dim=4, heads=h)
             outcomes = train(task, shape, training, range(SEEDS))
-            errors[h] = min(outcome.nmse or 1.0 for outcome in outcomes)
+            errors[h] = min(outcome.error or 1.0 for outcome in outcomes)
         decision = grid_decision(errors)
         grid = sum(SEEDS * steps / rates[h] for h in heads)
         shown = ", ".join(f"{h}: {error:.1e}" for h, error in errors.items())

@@ -19,9 +19,9 @@ import torch
 from PIL import Image
 
 import headwise
-from headwise.advise.descent import RATE, held_out_error, probe_shape, train_on
-from headwise.advise.prepare import prepare
-from headwise.advise.samples import Samples
+from headwise.advise.probe.data.prepare import prepare
+from headwise.advise.probe.data.samples import Samples
+from headwise.advise.probe.descent.descent import RATE, held_out_error, probe_shape, train_on
 from headwise.nets.initial import initial_params
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz \n"

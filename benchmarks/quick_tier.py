@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from headwise.lab.store import Store
-from headwise.lab.studies.head_count import quick_parts
 from headwise.lab.work import jobs, perform
-from headwise.train import data, fused
-from headwise.train.fused.engine import FusedEngine
-from headwise.train.memory import keep_freed_memory
+from headwise.studies.head_count.synthetic import quick_parts
+from headwise.training import data, fused
+from headwise.training.fused.engine import FusedEngine
+from headwise.training.memory import keep_freed_memory
 from plain import plain_rate
 
 

@@ -10,7 +10,7 @@ CHECKED = [
     "headwise.nets.class_token",
     "headwise.nets.module",
     "headwise.build",
-    "headwise.train.ensemble",
-    "headwise.train.stacked",
+    "headwise.training.ensemble",
+    "headwise.training.stacked",
 ]
 install_import_hook(CHECKED, "beartype.beartype")

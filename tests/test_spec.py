@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from headwise.errors import InputError
-from headwise.spec import canonical_json, from_data, spec, spec_hash, to_data
+from headwise.core.errors import InputError
+from headwise.core.spec import canonical_json, from_data, spec, spec_hash, to_data
 
 
 @spec

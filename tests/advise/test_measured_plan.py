@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwise.advise.measured_plan import HALF, SOLVED, Request, measured_plan
-from headwise.advise.race import Rungs
-from headwise.errors import InputError
+from headwise.advise.plan.measured import HALF, SOLVED, Request, measured_plan
+from headwise.advise.plan.race import Rungs
+from headwise.allocation.plan_file import AllocationPlan, read_allocation, write_allocation
+from headwise.allocation.schedules import SCHEDULES
+from headwise.core.errors import InputError
 from headwise.lab.store import Store
 from headwise.nets.decoder import DecoderShape
-from headwise.nets.plan import AllocationPlan, read_allocation, write_allocation
-from headwise.nets.schedules import SCHEDULES
 from headwise.tasks import Language, TokenArray
 
 REQUEST = Request(
@@ -45,8 +45,8 @@ class Stop(Exception):
 def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwise.advise.scale._MOST_STEPS", 60)
-    monkeypatch.setattr("headwise.advise.scale._TOKENS_A_STEP", 128)
+    monkeypatch.setattr("headwise.advise.plan.scale._MOST_STEPS", 60)
+    monkeypatch.setattr("headwise.advise.plan.scale._TOKENS_A_STEP", 128)
     store = tmp_path / "plan.db"
 
     def stop_in_the_first_round(share: float, doing: str) -> None:

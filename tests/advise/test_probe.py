@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import headwise
-from headwise.advise import descent, transition
-from headwise.advise.finding import Finding
-from headwise.advise.verdict import judge
-from headwise.errors import InputError
+from headwise.advise.probe.descent import descent, transition
+from headwise.advise.probe.finding import Finding
+from headwise.advise.probe.verdict import judge
+from headwise.core.errors import InputError
 from headwise.tasks import sum_of_maxima
 
 
@@ -199,10 +199,10 @@ def test_a_slow_slope_is_no_sharp_answer() -> None:
 
 
 def test_a_copied_head_is_removed_without_loss() -> None:
-    from headwise.advise.removal import remove_head, with_heads
+    from headwise.advise.probe.descent.removal import remove_head, with_heads
     from headwise.nets import ClassTokenNet
     from headwise.nets.shape import ClassTokenShape
-    from headwise.train.engine import Dataset
+    from headwise.training.engine import Dataset
 
     shape = ClassTokenShape.standard(token_dim=2, heads=3, head_dim=2, width=8)
     net = ClassTokenNet(shape, seed=4)
@@ -228,6 +228,6 @@ def test_importing_headwise_stays_light() -> None:
 
     code = "import sys, headwise; assert 'torch' not in sys.modules and 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert descent.OutOfTime.__doc__
+    assert descent.DescentOutOfTime.__doc__
     with pytest.raises(AttributeError, match="no attribute 'prob'"):
         headwise.prob  # noqa: B018

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from headwise.advise.race import (
+from headwise.advise.plan.explain import comparison
+from headwise.advise.plan.race import (
     FEWER,
     FEWEST,
     FULL,
@@ -16,9 +17,8 @@ from headwise.advise.race import (
     interval,
     race,
 )
-from headwise.advise.scale import choose_scale
-from headwise.advise.verdict_of_race import comparison
-from headwise.errors import InputError
+from headwise.advise.plan.scale import choose_scale
+from headwise.core.errors import InputError
 
 NAMES = [UNIFORM, *"abcdefg"]
 

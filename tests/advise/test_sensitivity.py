@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 import headwise
-from headwise.advise.evaluation import attempts
-from headwise.advise.sensitivity import measure_sensitivity
-from headwise.advise.target import Target
-from headwise.advise.trials import draw_trial
-from headwise.errors import InputError
+from headwise.advise.probe.counting.sensitivity import measure_sensitivity
+from headwise.advise.probe.data.function import TargetFunction
+from headwise.advise.probe.evaluate import attempts
+from headwise.advise.probe.trials import draw_trial
+from headwise.core.errors import InputError
 from headwise.tasks import Affine, Bowl, Product, Retrieval, max_plus_min, sum_of_maxima
 
 TASKS = {
@@ -61,16 +61,16 @@ def test_every_method_counts_the_features(name: str) -> None:
         return task.oracle(torch.from_numpy(inputs).float()).numpy()
 
     found = {
-        "gradients": measure_sensitivity(Target(task.oracle, task.sample)),
-        "differences": measure_sensitivity(Target(opaque, draw)),
-        "copies": measure_sensitivity(Target(noisy(task.oracle, scale), task.sample)),
+        "gradients": measure_sensitivity(TargetFunction(task.oracle, task.sample)),
+        "differences": measure_sensitivity(TargetFunction(opaque, draw)),
+        "copies": measure_sensitivity(TargetFunction(noisy(task.oracle, scale), task.sample)),
     }
     for method, counted in found.items():
         assert counted.method == method
         assert counted.count == intrinsic_dim
         assert counted.sparse
         assert counted.counts.max() <= intrinsic_dim
-    assert measure_sensitivity(Target(single, draw)).count == intrinsic_dim
+    assert measure_sensitivity(TargetFunction(single, draw)).count == intrinsic_dim
     assert 0.005 < found["copies"].noise < 0.03
 
 
@@ -84,7 +84,7 @@ def test_a_mean_is_no_retrieval() -> None:
     def draw(count: int, seed: tuple[int, ...]) -> np.ndarray:
         return np.random.default_rng(seed).standard_normal((count, 10, 2))
 
-    counted = measure_sensitivity(Target(lambda x: x.mean((1, 2)), draw))
+    counted = measure_sensitivity(TargetFunction(lambda x: x.mean((1, 2)), draw))
     assert counted.count == 10
     assert not counted.sparse
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwise.build.interpolate import Grid, interpolant, interpolation_error
-from headwise.build.relu import evaluate
+from headwise.build.maps.interpolate import InterpolationGrid, interpolant, interpolation_error
+from headwise.build.maps.relu import evaluate
 
 
-def by_sorting(grid: Grid, table: np.ndarray, points: np.ndarray) -> np.ndarray:
+def by_sorting(grid: InterpolationGrid, table: np.ndarray, points: np.ndarray) -> np.ndarray:
     """The textbook definition: walk from a cell's lower corner, largest fraction first."""
     scale, shift = grid.units()
     results = []
@@ -34,7 +34,7 @@ def by_sorting(grid: Grid, table: np.ndarray, points: np.ndarray) -> np.ndarray:
 def test_the_network_is_the_interpolant(cells: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     low = rng.uniform(-3, 3, len(cells))
-    grid = Grid(tuple(low), tuple(low + rng.uniform(0.1, 5, len(cells))), tuple(cells))
+    grid = InterpolationGrid(tuple(low), tuple(low + rng.uniform(0.1, 5, len(cells))), tuple(cells))
     values = rng.normal(size=(grid.node_count, 2))
     network = interpolant(grid, values)
     assert tuple(len(each.bias) for each in network[:-1]) == grid.hidden_widths()
@@ -47,7 +47,7 @@ def test_the_network_is_the_interpolant(cells: list[int], seed: int) -> None:
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_the_curvature_bound_is_attained_by_a_paraboloid(dim: int) -> None:
-    grid = Grid((0.0,) * dim, (1.0,) * dim, (4,) * dim)
+    grid = InterpolationGrid((0.0,) * dim, (1.0,) * dim, (4,) * dim)
     network = interpolant(grid, (grid.nodes() ** 2).sum(1, keepdims=True))
     points = np.concatenate(
         [np.random.default_rng(0).random((2000, dim)), np.full((1, dim), 1 / 8)]
@@ -59,7 +59,7 @@ def test_the_curvature_bound_is_attained_by_a_paraboloid(dim: int) -> None:
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_the_lipschitz_bound_holds_for_cones_and_is_attained_on_a_line(dim: int) -> None:
-    grid = Grid((0.0,) * dim, (1.0,) * dim, (4,) * dim)
+    grid = InterpolationGrid((0.0,) * dim, (1.0,) * dim, (4,) * dim)
     centre = np.full(dim, 1 / 8)  # the middle of a cell
     distance = lambda points: np.linalg.norm(points - centre, axis=1, keepdims=True)  # noqa: E731
     network = interpolant(grid, distance(grid.nodes()))

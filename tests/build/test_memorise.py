@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headwise import build
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.tasks import Bowl, Product, Retrieval, max_plus_min, sum_of_maxima
 
 BOWLS = Retrieval(

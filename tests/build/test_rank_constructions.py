@@ -9,7 +9,7 @@ import torch
 from headwise.build.neighbours import full_rank_encoder, full_rank_head
 from headwise.build.random_features import random_features_layer
 from headwise.build.vote import majority_vote, vote_task
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape, EncoderNet
 from headwise.tasks import Neighbours, measure
 from headwise.theory.rank import error_lower_bound, vote_error

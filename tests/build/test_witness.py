@@ -7,11 +7,11 @@ import torch
 
 from headwise import build
 from headwise.build.witness import compare
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import Retrieval, max_plus_min, sum_of_maxima
-from headwise.train.loop import train
-from headwise.train.training import Training
+from headwise.training.loop import train
+from headwise.training.training import Training
 
 
 def trained(task: Retrieval, heads: int) -> ClassTokenNet:

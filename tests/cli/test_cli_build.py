@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from headwise.cli import main
+from headwise.core.spec import from_data
 from headwise.nets import ClassTokenNet
-from headwise.spec import from_data
 from headwise.theory.head_count import phase_map
 
 

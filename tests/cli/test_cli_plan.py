@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from headwise.allocation.plan_file import read_allocation
 from headwise.cli import main
-from headwise.nets.plan import read_allocation
 
 PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
 

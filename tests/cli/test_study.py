@@ -99,11 +99,11 @@ def test_every_export_format_holds_the_same_rows(
         pd.testing.assert_frame_equal(
             read(io.BytesIO(capfdbinary.readouterr().out)), frames[format]
         )
-    wanted = {"heads", "head_dim", "length", "intrinsic_dim", "width", "layers", "seed", "nmse"}
+    wanted = {"heads", "head_dim", "length", "intrinsic_dim", "width", "layers", "seed", "error"}
     for frame in frames.values():
         assert wanted <= set(frame.columns)
         assert len(frame) == 18
-        assert frame["nmse"].tolist() == pytest.approx(frames["csv"]["nmse"].tolist(), rel=1e-12)
+        assert frame["error"].tolist() == pytest.approx(frames["csv"]["error"].tolist(), rel=1e-12)
 
 
 BAD = [

@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headwise.errors import InputError
-from headwise.lab.reduced import Reduced
-from headwise.lab.saturated import Saturation
-from headwise.lab.spec import Run
-from headwise.lab.studies import allocation_shared as shared
-from headwise.lab.studies import dimension_or_count, saturation
-from headwise.lab.studies.dimension_or_count import DIMENSION_OR_COUNT
-from headwise.lab.studies.saturation import SATURATION
+from headwise.core.errors import InputError
+from headwise.lab.kinds.cut_layer import Reduced
+from headwise.lab.kinds.watched_attention import Saturation
+from headwise.lab.run import Run
 from headwise.lab.work import perform
-from headwise.train.text_training import TextTraining
+from headwise.studies.allocation import dimension_or_count, saturation, shared
+from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
+from headwise.studies.allocation.saturation import SATURATION
+from headwise.training.text_training import TextTraining
 
 TRAINING = TextTraining(steps=30, rate=0.01, batch=8, validation=8, evaluations=1)
 
@@ -30,7 +29,7 @@ def do(net: object) -> dict[str, float]:
     task = shared.packaged_text(32)
     run = Run(task=task, net=net, training=TRAINING, seed=0)
     (record,) = perform([run], lambda share: None)
-    return {"nmse": record.result["nmse"], **record.result["facts"]}
+    return {"error": record.result["error"], **record.result["facts"]}
 
 
 def test_cuts_of_everything_and_of_nothing() -> None:
@@ -66,7 +65,7 @@ def test_narrower_heads_move_attention_more_and_the_certificate_holds() -> None:
             }
             assert found["rows"]["excess"] <= 1e-9
             assert found["rows"]["shift"] <= found["rows"]["bound"]
-            moved.append((found["rows"]["nmse"], found["outputs"]["nmse"]))
+            moved.append((found["rows"]["error"], found["outputs"]["error"]))
         for before, after in ((moved[0], moved[1]), (moved[1], moved[2])):
             assert before[0] > after[0]
             assert before[1] > after[1]
@@ -106,7 +105,7 @@ def test_the_claims_of_dimension_or_count() -> None:
 def watched(rows: float, outputs: float, layers: tuple[float, float]) -> pd.DataFrame:
     table = [
         {"part": part, "weights": weights, "rank": rank, "length": length, "seed": 0}
-        | {"nmse": length**power / rank, "shift": 0.1, "bound": 0.2, "excess": -0.1}
+        | {"error": length**power / rank, "shift": 0.1, "bound": 0.2, "excess": -0.1}
         | {"layer_0": layers[0], "layer_1": layers[1], "diverged": False}
         for part, power in (("rows", rows), ("outputs", outputs))
         for weights, rank, length in product(saturation.WEIGHTS, (1, 4), (16, 64, 256))

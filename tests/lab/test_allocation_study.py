@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from headwise.allocation.plan_file import AllocationPlan, write_allocation
 from headwise.cli import main
-from headwise.errors import InputError
-from headwise.lab.studies import STUDIES
-from headwise.lab.studies import allocation_claims as claims
-from headwise.lab.studies.allocation import SIZES, parts_of_files
-from headwise.lab.studies.differences import Interval, best_group, paired, pooled
-from headwise.lab.studies.ngram_heads import best_heads, eight_are_best, one_lag_a_head
-from headwise.nets.plan import AllocationPlan, write_allocation
+from headwise.core.errors import InputError
+from headwise.studies import STUDIES
+from headwise.studies.allocation import claims
+from headwise.studies.allocation.ngram_heads import best_heads, eight_are_best, one_lag_a_head
+from headwise.studies.allocation.schedules import SIZES, parts_of_files
+from headwise.studies.differences import Interval, best_group, paired, pooled
 from headwise.tasks import corpus
 
 
@@ -69,7 +69,7 @@ def table(losses: dict[str, float], noise: float = 0.001, seeds: int = 4) -> pd.
     for text, qk_norm in product(("plays", "news"), (False, True)):
         luck = rng.normal(0, 0.1, seeds)
         for (part, loss), seed in product(losses.items(), range(seeds)):
-            nmse = loss + luck[seed] + rng.normal(0, noise)
+            error = loss + luck[seed] + rng.normal(0, noise)
             arm = f"{text}, QK-norm" if qk_norm else text
             rows.append(
                 {
@@ -78,7 +78,7 @@ def table(losses: dict[str, float], noise: float = 0.001, seeds: int = 4) -> pd.
                     "arm": arm,
                     "qk_norm": qk_norm,
                     "seed": seed,
-                    "nmse": nmse,
+                    "error": error,
                 }
             )
     return pd.DataFrame(rows)
@@ -138,7 +138,7 @@ def ngram_table(errors: dict[int, tuple[float, ...]]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"target": "linear", "qk_norm": False, "heads": heads, "head_dim": 32 // heads,
-             "seed": seed, "nmse": error, "part": "plain"}
+             "seed": seed, "error": error, "part": "plain"}
             for heads, found in errors.items()
             for seed, error in enumerate(found)
         ]
@@ -159,7 +159,7 @@ def test_head_counts_that_cannot_be_told_apart_are_a_group() -> None:
 
 def test_the_least_error_of_few_heads_is_that_of_the_lags_they_reach() -> None:
     drawn = one_lag_a_head(ngram_table({1: (1.0,), 2: (1.0,), 4: (1.0,), 32: (1.0,)}))
-    assert dict(zip(drawn["heads"], drawn["nmse_min"], strict=True)) == pytest.approx(
+    assert dict(zip(drawn["heads"], drawn["error_min"], strict=True)) == pytest.approx(
         {1: 0.5, 2: 0.25}
     )
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headwise.lab.studies import head_count_claims as claims
-from headwise.lab.studies.head_count import HEAD_COUNT
 from headwise.lab.summary import summarise
+from headwise.studies.head_count import claims
+from headwise.studies.head_count.synthetic import HEAD_COUNT
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_finding_of_the_papers_table_is_dimension_four(published: pd.DataFra
 def test_lengths_that_disagree_are_inconclusive(published: pd.DataFrame) -> None:
     disagreeing = published.copy()
     early = (disagreeing["length"] == 8) & (disagreeing["heads"] == 3)
-    disagreeing.loc[early & (disagreeing["part"] == "transition"), "nmse"] = 6e-5
+    disagreeing.loc[early & (disagreeing["part"] == "transition"), "error"] = 6e-5
     finding = claims.finding(disagreeing)
     assert finding.value is None
     assert "T = 8: 3" in finding.sentence
@@ -52,36 +52,36 @@ def test_a_claim_without_runs_is_not_tested(published: pd.DataFrame) -> None:
 
 
 def test_claims_can_fail(published: pd.DataFrame) -> None:
-    flat = published.assign(nmse=0.01 + 1e-9 * published["length"])
+    flat = published.assign(error=0.01 + 1e-9 * published["length"])
     assert claims.drop_at_four(flat).status == "does not hold"
     assert claims.reversed_above(flat).status == "does not hold"
-    falling = published.assign(nmse=1.0 / published["length"])
+    falling = published.assign(error=1.0 / published["length"])
     assert claims.grows_below(falling).status == "does not hold"
     assert claims.small_at_four(falling).status == "does not hold"
 
 
 def test_width_claim_sees_slopes_and_order() -> None:
     rows = [
-        {"part": "width", "heads": h, "length": t, "width": n, "nmse": t / n**0.5}
+        {"part": "width", "heads": h, "length": t, "width": n, "error": t / n**0.5}
         for h in (1, 2, 3)
         for t in (8, 32)
         for n in (12, 24, 48)
     ]
     table = pd.DataFrame(rows)
     assert claims.slow_in_width(table).status == "holds"
-    backwards = table.assign(nmse=1 / table["nmse"])
+    backwards = table.assign(error=1 / table["error"])
     assert claims.slow_in_width(backwards).status == "does not hold"
 
 
 def test_summaries_give_minimum_mean_interval_and_stuck_seeds() -> None:
     errors = [1e-4, 2e-4, 4e-4, 2e-2]
     table = pd.DataFrame(
-        {"part": "p", "heads": 1, "nmse": [*errors, None], "diverged": [False] * 4 + [True]}
+        {"part": "p", "heads": 1, "error": [*errors, None], "diverged": [False] * 4 + [True]}
     )
     (row,) = summarise(table, ["heads"]).to_dict("records")
     logs = np.log(errors)
     half = 3.182446 * logs.std(ddof=1) / 2  # Student's t, 3 degrees of freedom, 97.5 %
-    assert row["nmse_min"] == 1e-4
-    assert row["nmse_mean"] == pytest.approx(np.exp(logs.mean()))
-    assert row["nmse_low"] == pytest.approx(np.exp(logs.mean() - half), rel=1e-5)
+    assert row["error_min"] == 1e-4
+    assert row["error_mean"] == pytest.approx(np.exp(logs.mean()))
+    assert row["error_low"] == pytest.approx(np.exp(logs.mean() - half), rel=1e-5)
     assert (row["seeds"], row["stuck"], row["diverged"]) == (5, 1, 1)

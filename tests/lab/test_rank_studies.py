@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from headwise.cli import main
-from headwise.errors import InputError
-from headwise.lab.kinds import kind_of
-from headwise.lab.studies import STUDIES
-from headwise.lab.studies import rank_random_features as features
-from headwise.lab.studies import rank_shared as shared
-from headwise.lab.studies.rank_in_context import many_heads_hurt
+from headwise.core.errors import InputError
+from headwise.lab.kinds.all_kinds import kind_of
 from headwise.nets import EncoderShape
+from headwise.studies import STUDIES
+from headwise.studies.rank import random_features as features
+from headwise.studies.rank import shared
+from headwise.studies.rank.in_context import many_heads_hurt
 
 sys.path.insert(0, str(Path(__file__).parent))
 RANK = [name for name in STUDIES if name.startswith("rank-")]
@@ -36,7 +36,7 @@ def errors(
             "rank": rank,
             "rank_share": rank / dim,
             "seed": seed,
-            "nmse": error * (1 + seed),
+            "error": error * (1 + seed),
         }
         for (points, layers, modules, rank), error in table.items()
         for seed in (0, 1)
@@ -86,12 +86,12 @@ def features_table(trained: float, measured: float) -> pd.DataFrame:
     common = {"dim": 16, "rank": 1, "layers": 1, "seed": 0}
     return pd.DataFrame(
         [
-            {**common, "part": "trained", "heads": 16, "nmse": trained},
+            {**common, "part": "trained", "heads": 16, "error": trained},
             {
                 **common,
                 "part": "random-features",
                 "heads": 64,
-                "nmse": measured,
+                "error": measured,
                 "expected": 0.25,
                 "standard_error": 0.002,
             },
@@ -116,7 +116,7 @@ def test_the_published_trained_layers_respect_the_bound() -> None:
     trained = published[published["part"] == "trained"]
     assert len(trained) == 2
     for row in trained.to_dict("records"):
-        assert features.bound(row["dim"], row["heads"]) <= row["nmse"] + 0.0005
+        assert features.bound(row["dim"], row["heads"]) <= row["error"] + 0.0005
 
 
 def test_many_heads_hurt_in_the_published_numbers() -> None:
@@ -176,7 +176,7 @@ def test_a_report_has_runs_and_references_on_the_same_axes(
     assert references <= set(drawn["label"].dropna())
     assert drawn["panel"].notna().all()
     ours = drawn[drawn["source"] == "this run"]
-    assert ours["nmse_min"].between(0, 3).all()
+    assert ours["error_min"].between(0, 3).all()
     assert (tmp_path / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.html").read_text()
     assert "answering zero scores 1" in page

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.lab.store import SCHEMA_VERSION, Store
 from headwise.lab.work import Record
 
@@ -18,7 +18,7 @@ def record(key: str, seed: int = 0) -> Record:
         specification="{}",
         seed=seed,
         status="done",
-        result={"nmse": 0.1 + 0.2, "curve": [[1, None, 0.5]]},
+        result={"error": 0.1 + 0.2, "curve": [[1, None, 0.5]]},
         versions={"headwise": "0"},
         wall_seconds=1.5,
         finished="2026-01-01T00:00:00+00:00",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from headwise.lab.spec import Run
-from headwise.lab.studies.allocation import ALLOCATION, SIZES
+from headwise.lab.run import Run
+from headwise.studies.allocation.schedules import ALLOCATION, SIZES
 from headwise.tasks import Language
 
 SIZE = replace(

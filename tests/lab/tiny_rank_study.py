@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from headwise.lab.spec import Run
-from headwise.lab.studies import rank_shared as shared
-from headwise.lab.studies.rank_depth import RANK_DEPTH
-from headwise.lab.studies.rank_random_features import RANK_RANDOM_FEATURES, quick_parts
+from headwise.lab.run import Run
 from headwise.lab.study import Tier
-from headwise.train.streaming import Streaming
+from headwise.studies.rank import shared
+from headwise.studies.rank.depth import RANK_DEPTH
+from headwise.studies.rank.random_features import RANK_RANDOM_FEATURES, quick_parts
+from headwise.training.streaming import Streaming
 
 
 def depth_parts() -> dict[str, list[Run]]:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from headwise.lab.spec import Run
-from headwise.lab.studies.head_count import HEAD_COUNT
+from headwise.lab.run import Run
 from headwise.lab.study import Tier
 from headwise.nets.shape import ClassTokenShape
+from headwise.studies.head_count.synthetic import HEAD_COUNT
 from headwise.tasks.retrieval import sum_of_maxima
-from headwise.train.training import Training
+from headwise.training.training import Training
 
 
 def parts() -> dict[str, list[Run]]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.nets.class_token import forward
 from headwise.nets.module import stack

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.errors import InputError
-from headwise.nets.cut import Heads, balanced, with_layer
+from headwise.allocation.cut import Heads, balanced, with_layer
+from headwise.core.errors import InputError
 from headwise.nets.decoder import DecoderShape
 from headwise.nets.shape import AttentionShape
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
+from headwise.core.spec import from_data, to_data
 from headwise.nets import AttentionShape, DecoderNet, DecoderShape
 from headwise.nets.module import stack
-from headwise.spec import from_data, to_data
 
 LAYERS = (
     AttentionShape(heads=3, qk_dim=2, v_dim=5),

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets import (
     AttentionNet,
     AttentionNetShape,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwise.errors import InputError
-from headwise.nets.schedules import SCHEDULES, attention_parameters, schedule
+from headwise.allocation.schedules import SCHEDULES, attention_parameters, schedule
+from headwise.core.errors import InputError
 from headwise.nets.shape import AttentionShape
 
 FULL = {"layers": 6, "width": 384, "budget": 6 * 4 * 384 * 384}

@@ -10,7 +10,7 @@ import transformers
 from small_models import FAMILIES, small_material, small_model
 
 import headwise
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.pretrained import (
     Budget,
     apply_plan,
@@ -20,8 +20,8 @@ from headwise.pretrained import (
     measure,
     save_compressed,
 )
-from headwise.pretrained.counts import parameters
 from headwise.pretrained.evaluate import attention_parameters
+from headwise.pretrained.plan.counts import parameters
 
 
 def outputs(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:

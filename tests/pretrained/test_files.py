@@ -15,13 +15,14 @@ from typer.testing import CliRunner
 
 import headwise
 from headwise.cli import app
-from headwise.errors import InputError
-from headwise.pretrained import compress, convert_llama2c, load_model, measure, read_plan
-from headwise.pretrained.calibration import default_text, read_text
+from headwise.core.errors import InputError
+from headwise.pretrained import compress, convert_llama2c, load_model, read_plan
 from headwise.pretrained.evaluate import quality
-from headwise.pretrained.llama2c import build_tokenizer
-from headwise.pretrained.objectives import objective_for
-from headwise.pretrained.plan import check_plan, write_plan
+from headwise.pretrained.measure import measurement as measure
+from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.model.llama2c import build_tokenizer
+from headwise.pretrained.plan.plan_file import check_plan, write_plan
+from headwise.pretrained.text.calibration import default_text, read_text
 
 
 def word_tokenizer() -> Any:
@@ -233,7 +234,7 @@ def test_a_uniform_budget_of_half_the_heads_keeps_half_the_heads() -> None:
 
 
 def test_a_family_that_cannot_be_uniform_in_stock_transformers_is_told_so() -> None:
-    from headwise.pretrained.uniform import stock_reason
+    from headwise.pretrained.plan.uniform import stock_reason
 
     for model_type in ("bert", "gpt2", "distilbert"):
         assert "from_pretrained" in str(stock_reason(model_type))

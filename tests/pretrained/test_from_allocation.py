@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from small_models import small_material, small_model
 
-from headwise.errors import InputError
-from headwise.nets.plan import AllocationPlan, read_allocation, write_allocation
-from headwise.nets.schedules import schedule
+from headwise.allocation.plan_file import AllocationPlan, read_allocation, write_allocation
+from headwise.allocation.schedules import schedule
+from headwise.core.errors import InputError
 from headwise.nets.shape import AttentionShape
-from headwise.pretrained import compress, measure, read_plan
+from headwise.pretrained import compress, read_plan
+from headwise.pretrained.measure import measurement as measure
 
 
 def plan_of(*layers: tuple[int, int, int], width: int = 32) -> AllocationPlan:

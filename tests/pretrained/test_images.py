@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import headwise
 from headwise.cli import app
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 
 
 @pytest.fixture

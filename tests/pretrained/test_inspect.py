@@ -10,8 +10,8 @@ import torch
 from small_models import small_material, small_model
 
 from headwise.pretrained import inspect_model
-from headwise.pretrained.figures import heat_maps
-from headwise.pretrained.page import write_page
+from headwise.report.inspection import heat_maps
+from headwise.report.inspection_page import write_page
 
 
 def test_a_head_whose_scores_have_rank_one_is_seen_to_need_one_dimension() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from headwise.pretrained import compress, load_model, load_tokenizer, measure, text_material
+from headwise.pretrained import compress, load_model, load_tokenizer, text_material
+from headwise.pretrained.measure import measurement as measure
 
 CASES = [
     ("stories15M", "stories.txt", "keep", {0.9: 0.02, 0.75: 0.08, 0.5: 0.28}),

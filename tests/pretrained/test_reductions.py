@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import small_material, small_model
 
-from headwise.pretrained import Budget, Plan, apply_plan, compress, make_plan, measure
-from headwise.pretrained.certificate import certify
-from headwise.pretrained.moments import collect_moments, passes
-from headwise.pretrained.reductions import narrowing, order_pairs
-from headwise.pretrained.shapes import GroupShape, LayerShape
+from headwise.pretrained import Budget, CompressionPlan, apply_plan, compress, make_plan
+from headwise.pretrained.measure import measurement as measure
+from headwise.pretrained.measure.certificate import certify
+from headwise.pretrained.measure.moments import collect_moments, passes
+from headwise.pretrained.plan.reductions import narrowing, order_pairs
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape
 
 
 def random_moment(size: int, rng: np.random.Generator) -> torch.Tensor:
@@ -115,7 +116,7 @@ def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
         GroupShape(heads=(6, 7, 8), qk_dim=6, v_dim=8),
     )
     shape = LayerShape(groups=groups)
-    plan = Plan(model=measurement.identity, method="fisher", layers=(shape, shape))
+    plan = CompressionPlan(model=measurement.identity, method="fisher", layers=(shape, shape))
     smaller = apply_plan(model, measurement, plan)
     x = torch.randn(1, 12, 36, generator=torch.Generator().manual_seed(0))
     rotary = smaller.model.rotary_emb(x, torch.arange(12)[None])

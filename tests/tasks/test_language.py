@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.errors import InputError
-from headwise.spec import canonical_json, spec_hash
+from headwise.core.errors import InputError
+from headwise.core.spec import canonical_json, spec_hash
 from headwise.tasks import Language, corpus
 
 

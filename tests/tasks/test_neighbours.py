@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.errors import InputError
-from headwise.spec import canonical_json, from_data, to_data
+from headwise.core.errors import InputError
+from headwise.core.spec import canonical_json, from_data, to_data
 from headwise.tasks import InContextRegression, Neighbours, measure
 from headwise.tasks.measure import TokenTask
-from headwise.train.stream import Stream, validation_set
+from headwise.training.stream import Stream, validation_set
 
 CASES = [
     Neighbours(dim=5, points=4),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.tasks import NGram, four_gram, measure
 
 TASKS = {

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headwise.errors import InputError
-from headwise.spec import canonical_json, from_data
+from headwise.core.errors import InputError
+from headwise.core.spec import canonical_json, from_data
 from headwise.tasks import (
     PRESETS,
     Affine,

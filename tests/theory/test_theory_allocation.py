@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.theory.allocation import (
     Item,
     LayerCurve,

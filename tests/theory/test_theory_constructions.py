@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.theory.rank import (
     error_lower_bound,
     fit_random_features,

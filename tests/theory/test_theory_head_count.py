@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.errors import InputError
-from headwise.theory import Bound, Status, Verdict
+from headwise.core.errors import InputError
+from headwise.theory import Bound, BoundVerdict, Status
 from headwise.theory.head_count import (
     heads_needed,
     intrinsic_dim_is_unique,
@@ -27,17 +27,17 @@ fractions = st.floats(0.01, 1) | st.integers(1, 100).map(lambda percent: percent
 def test_the_exponent_is_the_printed_formula() -> None:
     bound = lower_bound_exponent(heads=2, intrinsic_dim=4, length=128, head_dim=8)
     assert bound.value == pytest.approx((128 / 4 - 2 - 4 + 1) / ((8 + 1) * 2 + 1) - 1)
-    assert (bound.verdict, bound.status) == (Verdict.HOLDS, Status.PROVED)
+    assert (bound.verdict, bound.status) == (BoundVerdict.HOLDS, Status.PROVED)
     assert "theorem 2(2)" in bound.source
 
 
 def test_in_the_papers_experiment_the_bound_is_vacuous_where_its_notes_say_so() -> None:
-    def verdict(heads: int, length: int) -> Verdict:
+    def verdict(heads: int, length: int) -> BoundVerdict:
         return lower_bound_exponent(heads, 4, length, 8).verdict
 
-    assert all(verdict(3, length) is Verdict.VACUOUS for length in LENGTHS)
-    assert [length for length in LENGTHS if verdict(1, length) is Verdict.HOLDS] == [64, 128]
-    assert all(verdict(4, length) is Verdict.NOT_APPLICABLE for length in LENGTHS)
+    assert all(verdict(3, length) is BoundVerdict.VACUOUS for length in LENGTHS)
+    assert [length for length in LENGTHS if verdict(1, length) is BoundVerdict.HOLDS] == [64, 128]
+    assert all(verdict(4, length) is BoundVerdict.NOT_APPLICABLE for length in LENGTHS)
 
 
 @given(
@@ -53,10 +53,10 @@ def test_a_value_is_a_positive_exponent_and_silence_is_named(
     intrinsic_dim = max(1, min(heads + extra, length))
     bound = lower_bound_exponent(heads, intrinsic_dim, length, head_dim, fraction)
     if heads >= intrinsic_dim:
-        assert bound.verdict is Verdict.NOT_APPLICABLE
+        assert bound.verdict is BoundVerdict.NOT_APPLICABLE
     else:
-        assert bound.verdict in (Verdict.HOLDS, Verdict.VACUOUS)
-    assert (bound.value is None) == (bound.verdict is not Verdict.HOLDS)
+        assert bound.verdict in (BoundVerdict.HOLDS, BoundVerdict.VACUOUS)
+    assert (bound.value is None) == (bound.verdict is not BoundVerdict.HOLDS)
     if bound.value is not None:
         assert bound.value > 0
         longer = lower_bound_exponent(heads, intrinsic_dim, length + 1, head_dim, fraction)
@@ -74,8 +74,8 @@ def test_a_vacuous_bound_names_the_length_where_it_begins(
     first = int(statement.rsplit("length ", 1)[1].split(" ")[0].replace(",", ""))
     before = lower_bound_exponent(heads, 10, first - 1, head_dim, fraction)
     there = lower_bound_exponent(heads, 10, first, head_dim, fraction)
-    assert before.verdict is Verdict.VACUOUS
-    assert there.verdict is Verdict.HOLDS
+    assert before.verdict is BoundVerdict.VACUOUS
+    assert there.verdict is BoundVerdict.HOLDS
 
 
 def test_features_that_see_the_whole_sequence_give_the_derived_variant() -> None:
@@ -95,13 +95,13 @@ def test_a_five_layer_readout_weakens_the_exponent_fourfold() -> None:
 
 def test_sufficient_parameters_are_rates_of_the_theorem_that_applies() -> None:
     enough = parameters_sufficient(4, 4, 64, head_dim=2, token_dim=4)
-    assert (enough.value, enough.verdict) == (2, Verdict.RATE)
+    assert (enough.value, enough.verdict) == (2, BoundVerdict.RATE)
     assert "2(1)" in enough.source
     wide = parameters_sufficient(1, 4, 64, head_dim=256, token_dim=4)
-    assert (wide.value, wide.verdict) == (3, Verdict.RATE)
+    assert (wide.value, wide.verdict) == (3, BoundVerdict.RATE)
     assert "2(3)" in wide.source
     neither = parameters_sufficient(1, 4, 64, head_dim=255, token_dim=4)
-    assert (neither.value, neither.verdict) == (None, Verdict.NOT_APPLICABLE)
+    assert (neither.value, neither.verdict) == (None, BoundVerdict.NOT_APPLICABLE)
     worst = parameters_sufficient(7, 4, 64, head_dim=8, token_dim=6, smoothness="worst case")
     assert worst.value == 6
     assert "unknown" in enough.statement
@@ -109,13 +109,13 @@ def test_sufficient_parameters_are_rates_of_the_theorem_that_applies() -> None:
 
 def test_the_corollary_speaks_from_its_length_on() -> None:
     assert intrinsic_dim_is_unique(2, 4, 1000).value == 1000
-    assert intrinsic_dim_is_unique(2, 4, 999).verdict is Verdict.NOT_APPLICABLE
+    assert intrinsic_dim_is_unique(2, 4, 999).verdict is BoundVerdict.NOT_APPLICABLE
 
 
 def test_depth_is_a_conjecture() -> None:
     enough, short = layers_condition(2, 2, 4), layers_condition(2, 2, 5)
-    assert (enough.value, enough.verdict) == (0, Verdict.HOLDS)
-    assert (short.value, short.verdict) == (-1, Verdict.FAILS)
+    assert (enough.value, enough.verdict) == (0, BoundVerdict.HOLDS)
+    assert (short.value, short.verdict) == (-1, BoundVerdict.FAILS)
     assert {enough.status, short.status} == {Status.CONJECTURED}
     assert heads_needed(5).value == 5
     assert heads_needed(5).status is Status.PROVED
@@ -127,8 +127,8 @@ def test_depth_is_a_conjecture() -> None:
 def test_heads_needed_is_the_least_that_meets_the_condition(dim: int, layers: int) -> None:
     heads = heads_needed(dim, layers).value
     assert isinstance(heads, int)
-    assert layers_condition(layers, heads, dim).verdict is Verdict.HOLDS
-    assert heads == 1 or layers_condition(layers, heads - 1, dim).verdict is Verdict.FAILS
+    assert layers_condition(layers, heads, dim).verdict is BoundVerdict.HOLDS
+    assert heads == 1 or layers_condition(layers, heads - 1, dim).verdict is BoundVerdict.FAILS
 
 
 def test_the_phase_map_agrees_with_the_bound_cell_by_cell() -> None:
@@ -189,8 +189,8 @@ def test_numpy_integers_are_numbers_too() -> None:
 
 def test_the_largest_sizes_neither_overflow_nor_hang() -> None:
     most = 10**12
-    assert lower_bound_exponent(1, 2, most, 1).verdict is Verdict.HOLDS
-    assert lower_bound_exponent(most - 1, most, most, most, 1e-300).verdict is Verdict.VACUOUS
+    assert lower_bound_exponent(1, 2, most, 1).verdict is BoundVerdict.HOLDS
+    assert lower_bound_exponent(most - 1, most, most, most, 1e-300).verdict is BoundVerdict.VACUOUS
 
 
 def test_a_bound_prints_its_reasons_and_survives_json() -> None:
@@ -205,7 +205,7 @@ def test_a_bound_cannot_claim_a_value_it_does_not_have() -> None:
         Bound(
             quantity="q",
             value=1,
-            verdict=Verdict.VACUOUS,
+            verdict=BoundVerdict.VACUOUS,
             statement="",
             source="",
             status=Status.PROVED,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import eval_gegenbauer
 
-from headwise.errors import InputError
-from headwise.theory import Status, Verdict
+from headwise.core.errors import InputError
+from headwise.theory import BoundVerdict, Status
 from headwise.theory.rank import PLATEAU, error_lower_bound, heads_needed, published_rates
 from headwise.theory.rank.harmonics import (
     log_dimensions,
@@ -189,14 +189,14 @@ def test_the_plateau_is_what_degree_one_leaves() -> None:
 
 
 def test_full_rank_needs_one_head() -> None:
-    assert error_lower_bound(8, 8, 1).verdict is Verdict.NOT_APPLICABLE
+    assert error_lower_bound(8, 8, 1).verdict is BoundVerdict.NOT_APPLICABLE
     needed = heads_needed(8, 8, 1e-9)
     assert (needed.value, needed.status) == (1, Status.PROVED)
 
 
 def test_silence_is_named() -> None:
-    assert error_lower_bound(3, 1, 10**9).verdict is Verdict.VACUOUS
-    assert heads_needed(64, 8, 1.0).verdict is Verdict.VACUOUS
+    assert error_lower_bound(3, 1, 10**9).verdict is BoundVerdict.VACUOUS
+    assert heads_needed(64, 8, 1.0).verdict is BoundVerdict.VACUOUS
     assert heads_needed(64, 8, 0.7).value == 1
 
 
@@ -205,8 +205,8 @@ def test_the_papers_rates_are_rates() -> None:
     assert constant.value == pytest.approx(math.log(8) / 0.1)
     assert accurate.value == pytest.approx(64 - 8 * math.log(8))
     assert biased.value == 56
-    assert {b.verdict for b in (constant, accurate, biased)} == {Verdict.RATE}
-    assert {b.verdict for b in published_rates(4, 1, 0.1)} == {Verdict.NOT_APPLICABLE}
+    assert {b.verdict for b in (constant, accurate, biased)} == {BoundVerdict.RATE}
+    assert {b.verdict for b in published_rates(4, 1, 0.1)} == {BoundVerdict.NOT_APPLICABLE}
 
 
 HOSTILE = [
@@ -232,5 +232,5 @@ def test_bad_input_gets_a_sentence(call: object, sentence: str) -> None:
 
 
 def test_heads_may_be_as_many_as_one_likes() -> None:
-    assert error_lower_bound(4096, 1, 10**5000).verdict is Verdict.VACUOUS
+    assert error_lower_bound(4096, 1, 10**5000).verdict is BoundVerdict.VACUOUS
     assert error_lower_bound(4096, 1, 10**500).value is not None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.errors import InputError
-from headwise.theory import Verdict
+from headwise.core.errors import InputError
+from headwise.theory import BoundVerdict
 from headwise.theory.saturation import (
     attention_shift,
     check_head,
@@ -92,11 +92,11 @@ def test_the_sharp_distance_is_attained_in_the_limit_and_the_plain_one_is_not_be
 
 def test_bounds_that_say_nothing_are_vacuous() -> None:
     assert attention_shift(1.0).value == pytest.approx(math.tanh(0.5))
-    assert attention_shift(8.0).verdict is Verdict.VACUOUS
+    assert attention_shift(8.0).verdict is BoundVerdict.VACUOUS
     assert output_shift(8.0, 1.0).value is None
-    assert row_distance(0.5, 6.0, 64).verdict is Verdict.VACUOUS
+    assert row_distance(0.5, 6.0, 64).verdict is BoundVerdict.VACUOUS
     assert row_distance(0.5, 900.0, 64).value is None
-    assert row_distance(0.5, 1.0, 4096).verdict is Verdict.HOLDS
+    assert row_distance(0.5, 1.0, 4096).verdict is BoundVerdict.HOLDS
     scores = np.zeros((1, 2))
     assert check_head(scores, np.array([[20.0, -20.0]]), np.eye(2)).vacuous
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.theory.head_count import softmax_leakage, softmax_min_error
 
 counts = st.integers(2, 400)

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets.class_token import forward
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
-from headwise.train.engine import Dataset
-from headwise.train.fused import available, covers
-from headwise.train.fused.engine import FusedEngine
-from headwise.train.training import Training
+from headwise.training.engine import Dataset
+from headwise.training.fused import available, covers
+from headwise.training.fused.engine import FusedEngine
+from headwise.training.training import Training
 
 
 def network(

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import headwise
-from headwise.train.fused.host import LANES
-from headwise.train.fused.simd import exp, gelu, load, store
+from headwise.training.fused.host import LANES
+from headwise.training.fused.simd import exp, gelu, load, store
 
 SOURCE = Path(headwise.__file__).parents[1]
-FOLDER = "from headwise.train.fused.host import cache_folder; print(cache_folder())"
+FOLDER = "from headwise.training.fused.host import cache_folder; print(cache_folder())"
 
 
 def python(code: str, source: Path = SOURCE, **environment: str) -> str:
@@ -33,10 +33,10 @@ import numpy as np, torch
 from headwise.nets.class_token import forward
 from headwise.nets.initial import initial_params
 from headwise.nets.shape import ClassTokenShape
-from headwise.train.fused import available
-from headwise.train.fused.engine import FusedEngine
-from headwise.train.fused.host import LANES
-from headwise.train.training import Training
+from headwise.training.fused import available
+from headwise.training.fused.engine import FusedEngine
+from headwise.training.fused.host import LANES
+from headwise.training.training import Training
 assert LANES == 4, LANES
 assert available() is None, available()
 shape = ClassTokenShape.standard(token_dim=3, heads=3, width=11, residual=True, norm=True)

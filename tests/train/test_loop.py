@@ -8,13 +8,13 @@ import torch
 from scipy.stats import ks_2samp
 from torch import Tensor, nn
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
+from headwise.core.spec import spec
 from headwise.nets import ClassTokenNet, ClassTokenShape
-from headwise.spec import spec
 from headwise.tasks import max_plus_min, sum_of_maxima
-from headwise.train.data import epoch_order
-from headwise.train.loop import Outcome, learning_rates, train
-from headwise.train.training import Training
+from headwise.training.data import epoch_order
+from headwise.training.loop import Outcome, learning_rates, train
+from headwise.training.training import Training
 
 TASK = sum_of_maxima(5, intrinsic_dim=2)
 SHORT = Training(steps=30, rate=1e-2, batch=8, samples=64, validation=50, evaluations=3)
@@ -64,7 +64,7 @@ def test_both_engines_end_in_the_same_distribution_of_errors(
             train(TASK, shape, replace(training, **change), seeds=list(range(start, start + 8)))
             for start in range(first_seed, first_seed + 32, 8)
         ]
-        return np.log([outcome.nmse_last for outcomes in made for outcome in outcomes])
+        return np.log([outcome.error_last for outcomes in made for outcome in outcomes])
 
     fused, stacked = log_errors("fused", 0, {}), log_errors("stacked", 32, {})
     assert ks_2samp(fused, stacked).pvalue > 0.01
@@ -100,30 +100,30 @@ def test_trained_weights_take_raw_data() -> None:
     shape = ClassTokenShape.standard(token_dim=1, heads=2, width=16)
     training = Training(steps=1500, rate=1e-2, samples=1000, validation=400, evaluations=5)
     (outcome,) = train(task, shape, training, seeds=[0])
-    assert outcome.nmse_last is not None
-    assert outcome.nmse_last < 0.05
+    assert outcome.error_last is not None
+    assert outcome.error_last < 0.05
     inputs, targets = task.sample(4000, seed=(9, 9))
     with torch.no_grad():
         outputs = ClassTokenNet(shape, outcome.params)(inputs)[:, 0]
     error = (outputs - targets).square().mean()
-    assert float(error / targets.var()) == pytest.approx(outcome.nmse_last, rel=0.5)
+    assert float(error / targets.var()) == pytest.approx(outcome.error_last, rel=0.5)
 
 
 def test_best_and_last_are_those_of_the_curve() -> None:
     (outcome,) = train(TASK, NETS["one layer"], SHORT, seeds=[5])
     errors = {step: error for step, error, _ in outcome.curve}
     assert list(errors) == [10, 20, 30]
-    assert outcome.nmse == min(errors.values())
+    assert outcome.error == min(errors.values())
     assert outcome.best_step is not None
-    assert errors[outcome.best_step] == outcome.nmse
-    assert outcome.nmse_last == errors[30]
+    assert errors[outcome.best_step] == outcome.error
+    assert outcome.error_last == errors[30]
 
 
 def test_a_network_that_diverges_is_recorded_and_does_not_touch_the_others() -> None:
     wild = replace(SHORT, rate=1e12, clip=1e12)
     outcomes = train(TASK, NETS["one layer"], wild, seeds=[0, 1])
     assert all(outcome.diverged for outcome in outcomes)
-    assert all(outcome.nmse_last is None or outcome.nmse_last > 1 for outcome in outcomes)
+    assert all(outcome.error_last is None or outcome.error_last > 1 for outcome in outcomes)
 
 
 def test_every_epoch_is_a_permutation_and_any_range_of_steps_can_be_asked_for() -> None:

@@ -16,16 +16,16 @@ import torch
 from safetensors import safe_open
 from torch.nn import functional
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
+from headwise.core.spec import to_data
 from headwise.nets import AttentionShape, DecoderNet, DecoderShape
-from headwise.spec import to_data
 from headwise.tasks import Language, NGram, corpus
-from headwise.train.loop import Outcome, learning_rates
-from headwise.train.state import TrainingState
-from headwise.train.streaming import Streaming
-from headwise.train.text import flops_per_token, train_text
-from headwise.train.text_training import TextTraining
-from headwise.train.tokens import train_tokens
+from headwise.training.loop import Outcome, learning_rates
+from headwise.training.state import TrainingState
+from headwise.training.streaming import Streaming
+from headwise.training.text import flops_per_token, train_text
+from headwise.training.text_training import TextTraining
+from headwise.training.tokens import train_tokens
 
 SHAPE = DecoderShape(
     vocabulary=256,
@@ -53,7 +53,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Language]:
 
 def same(first: Outcome, second: Outcome) -> bool:
     facts = [{k: v for k, v in o.facts.items() if k not in TIMES} for o in (first, second)]
-    numbers = [(o.seed, o.nmse, o.nmse_last, list(map(tuple, o.curve))) for o in (first, second)]
+    numbers = [(o.seed, o.error, o.error_last, list(map(tuple, o.curve))) for o in (first, second)]
     return (
         facts[0] == facts[1]
         and numbers[0] == numbers[1]
@@ -87,23 +87,23 @@ def test_the_trajectory_is_that_of_a_plain_loop(task: Language) -> None:
     with torch.no_grad():
         logits = net(windows[:, :-1]).flatten(0, 1)
     held_out = float(functional.cross_entropy(logits, windows[:, 1:].flatten()))
-    assert outcome.nmse == pytest.approx(held_out, abs=1e-3)
+    assert outcome.error == pytest.approx(held_out, abs=1e-3)
     assert outcome.facts["bits_per_byte"] == pytest.approx(held_out / log(2), abs=2e-3)
 
 
 def test_it_learns_what_can_be_learnt(task: Language) -> None:
     (outcome,) = train_text(task, SHAPE, replace(TRAINING, steps=200), [0])
     assert outcome.curve[0][1] is not None
-    assert outcome.nmse is not None
-    assert outcome.nmse < 2.2 < log(256)
-    assert outcome.nmse == outcome.nmse_last == outcome.curve[-1][1]
+    assert outcome.error is not None
+    assert outcome.error < 2.2 < log(256)
+    assert outcome.error == outcome.error_last == outcome.curve[-1][1]
 
 
 KILLED = """
 import json, torch
 from pathlib import Path
-from headwise.spec import from_data
-from headwise.train.text import train_text
+from headwise.core.spec import from_data
+from headwise.training.text import train_text
 torch.set_num_threads(1)
 task, shape, training = from_data(json.loads(Path({spec!r}).read_text()))
 train_text(task, shape, training, [3, 4], checkpoint=Path({file!r}), checkpoint_seconds=0.0)
@@ -206,8 +206,8 @@ def test_decoders_train_on_real_tokens_too(layer: AttentionShape, positions: str
     together = train_tokens(task, shape, training, [0, 1, 2])
     (alone,) = train_tokens(task, shape, training, [2])
     assert same(alone, together[2])
-    assert together[0].nmse is not None
-    assert together[0].nmse < 0.7
+    assert together[0].error is not None
+    assert together[0].error < 0.7
 
 
 BAD = [

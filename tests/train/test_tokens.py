@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import nn
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.nets import AttentionNetShape, AttentionShape, EncoderNet, EncoderShape
 from headwise.tasks import InContextRegression, Neighbours
 from headwise.theory.rank import error_lower_bound
-from headwise.train.ensemble import stackable
-from headwise.train.loop import Outcome, learning_rates
-from headwise.train.stream import Stream
-from headwise.train.streaming import Streaming
-from headwise.train.tokens import train_tokens
+from headwise.training.ensemble import stackable
+from headwise.training.loop import Outcome, learning_rates
+from headwise.training.stream import Stream
+from headwise.training.streaming import Streaming
+from headwise.training.tokens import train_tokens
 
 SHORT = Streaming(steps=12, rate=1e-2, batch=16, validation=48, evaluations=3)
 FARTHEST = Neighbours(dim=8, points=5, target="farthest", form="self")
@@ -108,7 +108,7 @@ def test_full_rank_learns_what_half_rank_cannot() -> None:
     for rank in (2, 4):
         net = EncoderShape.paper(token_dim=4, rank=rank, ffn=8)
         errors[rank] = train_tokens(task, net, training, seeds=[0, 1])
-    best = {rank: min(o.nmse for o in outcomes if o.nmse) for rank, outcomes in errors.items()}
+    best = {rank: min(o.error for o in outcomes if o.error) for rank, outcomes in errors.items()}
     assert best[4] < 0.1
     assert best[2] > 3 * best[4]
 
@@ -119,8 +119,8 @@ def test_trained_layers_respect_the_lower_bound() -> None:
     for outcome in train_tokens(PAIR, net, training, seeds=[0, 1]):
         bound = error_lower_bound(6, 1, 3, "scalar", highest_degree=9999).value
         assert bound is not None
-        assert outcome.nmse is not None
-        assert bound - 0.01 < outcome.nmse < 0.5
+        assert outcome.error is not None
+        assert bound - 0.01 < outcome.error < 0.5
 
 
 def test_divergence_is_recorded() -> None:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwise.build.declared import Box
-from headwise.build.known import KnownMap, Plan
-from headwise.build.maps import known_features, known_outer
-from headwise.errors import InputError, require
+from headwise.build.maps.declared import Box
+from headwise.build.maps.known import KnownMap, MapPlan
+from headwise.build.maps.networks import known_features, known_outer
+from headwise.core.errors import InputError, require
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.bound import readable
@@ -39,8 +39,8 @@ class Known(NamedTuple):
 class Plans(NamedTuple):
     """A network for the features and one for the outer map."""
 
-    features: Plan
-    outer: Plan
+    features: MapPlan
+    outer: MapPlan
 
 
 def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, heading: str) -> Known:

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 
 from headwise.build.budget import Known
-from headwise.build.certificate import Certificate, Term
-from headwise.build.relu import Network, gamma
-from headwise.build.rounding import Arrays, Rounding, rounding
+from headwise.build.certify.certificate import Certificate, Term
+from headwise.build.certify.rounding import Arrays, Rounding, rounding
+from headwise.build.maps.relu import Network, gamma
+from headwise.core.spec import to_data
 from headwise.nets.module import ClassTokenNet
 from headwise.nets.shape import ClassTokenShape
-from headwise.spec import to_data
 from headwise.tasks.retrieval import Retrieval
 
 CERTIFICATE, SPECIFICATION = "certificate.json", "specification.json"

@@ -7,7 +7,7 @@ import numpy as np
 
 from headwise.build.memorise import MemoriseDesign, plan_memorise
 from headwise.build.retrieval import HEAD_DIM, Design, plan_retrieval
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
 from headwise.theory.head_count import lower_bound_exponent

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets.shape import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.head_count.common import feature_sizes

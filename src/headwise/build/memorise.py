@@ -29,9 +29,9 @@ from headwise.build.budget import (
     share_out,
 )
 from headwise.build.built import Built, approximation_terms, as_arrays, make_net, round_off
-from headwise.build.certificate import Certificate, Term
-from headwise.build.relu import Network, compose, layer, repeat
-from headwise.errors import InputError, require
+from headwise.build.certify.certificate import Certificate, Term
+from headwise.build.maps.relu import Network, compose, layer, repeat
+from headwise.core.errors import InputError, require
 from headwise.nets.module import ClassTokenNet
 from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval

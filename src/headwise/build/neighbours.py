@@ -8,7 +8,7 @@ from math import sqrt
 
 import torch
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape, EncoderNet, EncoderShape
 from headwise.nets.attention import Kind
 from headwise.tasks import Neighbours

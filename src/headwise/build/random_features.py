@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
 from headwise.theory.rank import fit_random_features
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets import AttentionShape, EncoderNet, EncoderShape
 from headwise.tasks import Neighbours
 

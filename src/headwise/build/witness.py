@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets.module import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 

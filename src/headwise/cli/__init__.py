@@ -13,7 +13,7 @@ from headwise.cli.inspect import inspect
 from headwise.cli.plan import plan
 from headwise.cli.probe import probe, probe_eval
 from headwise.cli.report import report
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 
 app = typer.Typer(
     name="headwise",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.parse import whole_numbers
-from headwise.errors import require
+from headwise.core.errors import require
 
 if TYPE_CHECKING:
     from headwise.theory import Bound

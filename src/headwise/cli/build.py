@@ -11,7 +11,7 @@ from rich.table import Table
 from headwise.cli import build_witness
 from headwise.cli.parse import chosen_task, whole_numbers
 from headwise.cli.progress import fraction_progress
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 if TYPE_CHECKING:
     from headwise.build import Attack, Built
@@ -141,7 +141,7 @@ def trials(
 
     Example: `headwise build trials --count 200 --seconds 2`
     """
-    from headwise.build.trials import trials as draw
+    from headwise.build.certify.trials import trials as draw
 
     require(count >= 1, f"count is {count}; the least is 1")
     rows: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from headwise.cli.parse import chosen_task, whole_numbers
 from headwise.cli.progress import fraction_progress
-from headwise.errors import require
+from headwise.core.errors import require
 
 if TYPE_CHECKING:
     from headwise.nets import ClassTokenNet
@@ -58,14 +58,14 @@ def witness(
 def _trained(task: "Retrieval", heads: int, steps: int, seeds: int) -> "ClassTokenNet":
     """The best of some networks of the paper's shape."""
     from headwise.nets import ClassTokenNet, ClassTokenShape
-    from headwise.train.loop import train
-    from headwise.train.training import Training
+    from headwise.training.loop import train
+    from headwise.training.training import Training
 
     shape = ClassTokenShape.standard(token_dim=task.token_dim, heads=heads)
     training = Training(steps=steps, rate=1e-2)
     with fraction_progress(f"training {heads} heads") as on_progress:
         outcomes = train(task, shape, training, range(seeds), on_progress=on_progress)
-    best = min(outcomes, key=lambda each: float("inf") if each.nmse is None else each.nmse)
+    best = min(outcomes, key=lambda each: float("inf") if each.error is None else each.error)
     return ClassTokenNet(shape, best.params)
 
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headwise.errors import require
+from headwise.core.errors import require
 
 if TYPE_CHECKING:
     from headwise.pretrained import Compressed
@@ -55,12 +55,12 @@ def compress(
 
     Exit code 1: the model was written, but its loss is above --max-loss.
     """
+    from headwise.cli.model_progress import progress_bar
     from headwise.pretrained import compress as run
     from headwise.pretrained import load_model, load_tokenizer, read_plan, save_compressed
-    from headwise.pretrained.material import describe, material_for
-    from headwise.pretrained.measure import measure
-    from headwise.pretrained.progress import progress_bar
-    from headwise.pretrained.uniform import stock_reason
+    from headwise.pretrained.measure.measurement import measure
+    from headwise.pretrained.plan.uniform import stock_reason
+    from headwise.pretrained.text.material import describe, material_for
 
     console = Console(stderr=True)
     require(out is None or not out.exists(), f"{out} exists; choose a new folder")
@@ -108,7 +108,7 @@ def compress(
 
 
 def _cache_fraction(model: Any, measurement: Any, kv_bytes: int) -> float:
-    from headwise.pretrained.allocate import total
+    from headwise.pretrained.plan.allocate import total
 
     require(measurement.sites[0].causal, "an encoder has no key–value cache; use --keep")
     element = next(model.parameters()).element_size()

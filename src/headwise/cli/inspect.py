@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headwise.errors import require
+from headwise.core.errors import require
 
 
 def inspect(
@@ -25,10 +25,10 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """See what each head of a model needs: ranks, saturation, importance, redundancy."""
+    from headwise.cli.model_progress import progress_bar
     from headwise.pretrained import inspect_model, load_model, load_tokenizer
-    from headwise.pretrained.material import describe, material_for
-    from headwise.pretrained.page import write_page
-    from headwise.pretrained.progress import progress_bar
+    from headwise.pretrained.text.material import describe, material_for
+    from headwise.report.inspection_page import write_page
 
     require(
         report is None or report.suffix == ".html",

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 if TYPE_CHECKING:
     from headwise.tasks import Retrieval
@@ -21,7 +21,7 @@ def whole_numbers(text: str) -> list[int]:
 
 def chosen_task(preset: str, length: int | None, file: Path | None) -> "Retrieval":
     """The preset at this length, or the task that a file of JSON specifies."""
-    from headwise.spec import from_data
+    from headwise.core.spec import from_data
     from headwise.tasks import PRESETS, Retrieval
 
     if file is None:

@@ -11,10 +11,10 @@ from rich.table import Table
 
 from headwise.cli.parse import worker_count
 from headwise.cli.progress import described_progress
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 if TYPE_CHECKING:
-    from headwise.nets.plan import AllocationPlan
+    from headwise.allocation.plan_file import AllocationPlan
 
 
 def plan(
@@ -51,9 +51,9 @@ def plan(
 
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
-    from headwise.advise.default_plan import default_plan
-    from headwise.nets.plan import write_allocation
-    from headwise.spec import to_data
+    from headwise.advise.plan.default import default_plan
+    from headwise.allocation.plan_file import write_allocation
+    from headwise.core.spec import to_data
 
     require(text is None or data is None, "give --text or --data, not both")
     require(seed >= 0, "a seed is a whole number, not negative")
@@ -71,7 +71,7 @@ def plan(
             multiple=multiple,
         )
     else:
-        from headwise.advise.measured_plan import Request, measured_plan
+        from headwise.advise.plan.measured import Request, measured_plan
 
         request = Request(
             layers=layers,
@@ -104,7 +104,7 @@ def _task(text: Path | None, data: Path | None) -> Callable[[int], Any]:
 
 
 def _stoppable(make: "Callable[[], AllocationPlan]", store: Path) -> "AllocationPlan":
-    from headwise.lab.pool import WorkerDied
+    from headwise.lab.crew.local import WorkerDied
 
     try:
         return make()

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 from headwise.cli.progress import described_progress
-from headwise.errors import require
+from headwise.core.errors import require
 
 if TYPE_CHECKING:
-    from headwise.advise.finding import Finding
+    from headwise.advise.probe.finding import Finding
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
 REFUSED = 3  # exit code: the data are readable, the evidence supports no answer
 
 
-class Kind(StrEnum):
+class TargetKind(StrEnum):
     """What the targets are."""
 
     regression = "regression"
@@ -40,7 +40,7 @@ def probe(
     sequence: Annotated[
         str | None, typer.Option(help="The column that names the sequence (CSV, Parquet).")
     ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Found out unless given.")] = None,
+    kind: Annotated[TargetKind | None, typer.Option(help="Found out unless given.")] = None,
     max_heads: Annotated[int, typer.Option(help="Try up to so many heads.")] = 12,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 120.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal findings.")] = 0,
@@ -59,8 +59,8 @@ def probe(
 
     Example: `headwise probe data.npz --inputs X --targets y`
     """
-    from headwise.advise.probe import probe as find
-    from headwise.advise.readers import read
+    from headwise.advise.probe.ask import probe as find
+    from headwise.advise.probe.data.readers import read
 
     require(
         figure is None or figure.suffix in (".png", ".svg", ".html"),
@@ -105,7 +105,7 @@ def probe_eval(
 
     Example: `headwise probe-eval --seed 2024 --tasks 40`
     """
-    from headwise.advise.evaluation import attempts, rows, table
+    from headwise.advise.probe.evaluate import attempts, rows, table
 
     require(tasks >= 1, f"tasks is {tasks}; at least one is needed")
     console, found = Console(stderr=True), []

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from headwise.lab.conduct import State
+    from headwise.lab.conduct import StudyState
 
 _LINE_SECONDS = 30
 
 
 @contextmanager
-def study_progress(console: Console) -> Iterator[Callable[["State"], None]]:
+def study_progress(console: Console) -> Iterator[Callable[["StudyState"], None]]:
     """Yields the function to call with each new state of a study."""
     started, spoken = time.monotonic(), time.monotonic()
 
-    def left(state: "State") -> str:
+    def left(state: "StudyState") -> str:
         if state.finished_cost <= 0:
             return "estimating"
         elapsed = time.monotonic() - started
@@ -37,7 +37,7 @@ def study_progress(console: Console) -> Iterator[Callable[["State"], None]]:
     ) as bar:
         task = bar.add_task("study", runs="", left="estimating")
 
-        def on_state(state: "State") -> None:
+        def on_state(state: "StudyState") -> None:
             nonlocal spoken
             runs = f"{state.finished_runs}/{state.total_runs}"
             total = state.total_cost or 1.0

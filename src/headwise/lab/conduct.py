@@ -5,14 +5,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwise.lab.pool import Finished, run_jobs
-from headwise.lab.spec import Run
+from headwise.lab.crew.local import Finished, run_jobs
+from headwise.lab.run import Run
 from headwise.lab.store import Store
 from headwise.lab.work import Record, cost, jobs
 
 
 @dataclass(frozen=True)
-class State:
+class StudyState:
     """How far a study is; costs are relative."""
 
     finished_runs: int
@@ -27,7 +27,7 @@ def conduct(
     tier: str,
     parts: dict[str, list[Run]],
     workers: int,
-    on_state: Callable[[State], None],
+    on_state: Callable[[StudyState], None],
 ) -> None:
     """Bring the store to hold every run of the parts. What it holds already is not run again.
 
@@ -45,7 +45,7 @@ def conduct(
 
     def report() -> None:
         done = sum(each * share for each, share in zip(costs, fractions, strict=True))
-        on_state(State(finished, len(runs), done, total_cost))
+        on_state(StudyState(finished, len(runs), done, total_cost))
 
     report()
     unfinished = Path(f"{store.path}.unfinished")

@@ -16,7 +16,7 @@ from typing import Self
 
 from filelock import FileLock, Timeout
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 from headwise.lab.work import Record
 
 SCHEMA_VERSION = 1

@@ -7,8 +7,8 @@ from typing import Literal
 
 import pandas as pd
 
-from headwise.errors import require
-from headwise.lab.spec import Run
+from headwise.core.errors import require
+from headwise.lab.run import Run
 from headwise.tasks.texts import KnownText
 
 SYMBOLS = {"length": "T", "points": "N", "layers": "L", "dim": "d", "rank": "r", "heads": "H"}
@@ -50,7 +50,7 @@ class Figure:
     `panels` maps a part of the study to its title; with `facet`, a panel for each value of that
     column. Published numbers of a part are drawn beside ours where there are any. `references`
     makes of our summary, one row a setting, what is drawn on the same axes as dashed lines: rows
-    with the columns of the summary that place them, a `label` and `nmse_min`.
+    with the columns of the summary that place them, a `label` and `error_min`.
     """
 
     name: str
@@ -81,7 +81,7 @@ class IntervalFigure:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Conclusion:
     """An answer with its evidence, or a refusal that says what is missing."""
 
     sentence: str
@@ -99,7 +99,7 @@ class Study:
 
     Runs that agree in the part and in the columns of `setting` differ in their seed alone. A
     first table shows the smallest (or mean: `score`) error over seeds by `rows` and `columns`, of
-    the first part, or of all where "part" is among the rows. `error` is what the column `nmse` is
+    the first part, or of all where "part" is among the rows. `error` is what the column `error` is
     called here, `error_is` what it means and `number` how it is written. A study on text names its
     `texts`; with `parts_of_files`, which takes a tier, text files and plan files, it can be run on
     the user's own.
@@ -114,7 +114,7 @@ class Study:
     published: Callable[[], pd.DataFrame]
     claims: tuple[Claim, ...]
     figures: tuple[Figure | IntervalFigure, ...]
-    finding: Callable[[pd.DataFrame], Finding]
+    finding: Callable[[pd.DataFrame], Conclusion]
     notes: tuple[str, ...] = field(default=())
     setting: tuple[str, ...] = HEAD_COUNT_SETTING
     rows: tuple[str, ...] = ("heads",)

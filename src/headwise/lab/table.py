@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.lab.kinds import kind_of
-from headwise.lab.spec import Run
+from headwise.core.spec import from_data
+from headwise.lab.kinds.all_kinds import kind_of
+from headwise.lab.run import Run
 from headwise.lab.work import Record
-from headwise.spec import from_data
 
 
 def table(records: Iterable[tuple[str, Record]]) -> pd.DataFrame:
@@ -23,8 +23,8 @@ def _row(part: str, record: Record) -> dict[str, Any]:
         "part": part,
         **kind_of(run).columns(run),
         "seed": run.seed,
-        "nmse": record.result["nmse"],
-        "nmse_last": record.result["nmse_last"],
+        "error": record.result["error"],
+        "error_last": record.result["error_last"],
         "best_step": record.result["best_step"],
         **record.result.get("facts", {}),
         "diverged": record.status == "diverged",

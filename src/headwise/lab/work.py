@@ -11,10 +11,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from headwise.lab.kinds import kind_of
-from headwise.lab.spec import Run
-from headwise.spec import canonical_json
-from headwise.train.loop import Outcome
+from headwise.core.spec import canonical_json
+from headwise.lab.kinds.all_kinds import kind_of
+from headwise.lab.run import Run
+from headwise.training.loop import Outcome
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
         seed=run.seed,
         status="diverged" if outcome.diverged else "done",
         result={
-            "nmse": outcome.nmse,
-            "nmse_last": outcome.nmse_last,
+            "error": outcome.error,
+            "error_last": outcome.error_last,
             "best_step": outcome.best_step,
             "curve": outcome.curve,
             "engine": outcome.engine,

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import require
+from headwise.core.errors import require
+from headwise.core.spec import spec
 from headwise.nets.shape import AttentionShape
-from headwise.spec import spec
 
 Params = Mapping[str, Tensor]
 Kind = Literal["softmax", "hardmax"]

@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from headwise.errors import InputError, require
-from headwise.spec import from_data, to_data
+from headwise.core.errors import InputError, require
+from headwise.core.spec import from_data, to_data
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 

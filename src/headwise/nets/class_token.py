@@ -24,7 +24,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.nets.pool import PoolByScore
 from headwise.nets.shape import AttentionShape, ClassTokenShape
 

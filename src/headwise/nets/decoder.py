@@ -18,11 +18,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from headwise.errors import require
+from headwise.core.errors import require
+from headwise.core.spec import spec
 from headwise.nets.attention import linear, split_heads
 from headwise.nets.causal import causal_attention, rotate, rotation
 from headwise.nets.shape import AttentionShape
-from headwise.spec import spec
 
 Params = Mapping[str, Tensor]
 Positions = Literal["learned", "rope", "none"]

@@ -16,10 +16,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from headwise.errors import require
+from headwise.core.errors import require
+from headwise.core.spec import spec
 from headwise.nets.attention import Kind, attend, linear, split_heads
 from headwise.nets.shape import AttentionShape
-from headwise.spec import spec
 
 Params = Mapping[str, Tensor]
 Inner = Callable[[Params, str, Tensor], Tensor]

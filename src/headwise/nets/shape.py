@@ -3,8 +3,8 @@
 import itertools
 from typing import Literal
 
-from headwise.errors import require
-from headwise.spec import spec
+from headwise.core.errors import require
+from headwise.core.spec import spec
 
 
 @spec

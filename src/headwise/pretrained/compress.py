@@ -5,21 +5,21 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from headwise.errors import require
-from headwise.nets.plan import AllocationPlan
-from headwise.pretrained.allocate import Budget, allocate
-from headwise.pretrained.apply import cut_layer, replace_attention
-from headwise.pretrained.baselines import baseline_plan, baseline_reductions
-from headwise.pretrained.calibration import Material
-from headwise.pretrained.certificate import HeadCertificate, certify
+from headwise.allocation.plan_file import AllocationPlan
+from headwise.core.errors import require
 from headwise.pretrained.evaluate import Evaluation, evaluate, quality
 from headwise.pretrained.finetune import recover
-from headwise.pretrained.from_allocation import from_allocation
-from headwise.pretrained.io import record_layouts
-from headwise.pretrained.measure import Measurement, measure
-from headwise.pretrained.plan import METHODS, Plan, check_plan
-from headwise.pretrained.reductions import LayerReductions
-from headwise.pretrained.uniform import stock_model, stock_reason, uniform_plan
+from headwise.pretrained.measure.certificate import HeadCertificate, certify
+from headwise.pretrained.measure.measurement import Measurement, measure
+from headwise.pretrained.model.apply import cut_layer, replace_attention
+from headwise.pretrained.model.files import record_layouts
+from headwise.pretrained.plan.allocate import Budget, allocate
+from headwise.pretrained.plan.baselines import baseline_plan, baseline_reductions
+from headwise.pretrained.plan.from_allocation import from_allocation
+from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, check_plan
+from headwise.pretrained.plan.reductions import LayerReductions
+from headwise.pretrained.plan.uniform import stock_model, stock_reason, uniform_plan
+from headwise.pretrained.text.calibration import Material
 
 Progress = Callable[[str, int, int], None]
 
@@ -33,7 +33,7 @@ class Compressed:
     """A compressed model with its plan, its comparison with the original, and its certificates."""
 
     model: Any
-    plan: Plan
+    plan: CompressionPlan
     evaluation: Evaluation
     certificates: list[HeadCertificate]
     recovery: list[float]
@@ -56,7 +56,7 @@ def compress(
     keep: float | None = None,
     cache: float | None = None,
     max_loss: float | None = None,
-    plan: Plan | AllocationPlan | None = None,
+    plan: CompressionPlan | AllocationPlan | None = None,
     method: str = "fisher",
     uniform: bool = False,
     finetune: int = 0,
@@ -96,14 +96,14 @@ def compress(
 
 def make_plan(
     measurement: Measurement, budget: Budget, method: str = "fisher", uniform: bool = False
-) -> Plan:
+) -> CompressionPlan:
     """A plan by any method."""
     if method != "fisher":
         return baseline_plan(measurement, budget, method)
     return uniform_plan(measurement, budget) if uniform else allocate(measurement, budget)
 
 
-def apply_plan(model: Any, measurement: Measurement, plan: Plan) -> Any:
+def apply_plan(model: Any, measurement: Measurement, plan: CompressionPlan) -> Any:
     """A copy of the model with its attention cut to the plan."""
     check_plan(plan, measurement.identity, measurement.sites)
     smaller = copy.deepcopy(model)
@@ -127,7 +127,7 @@ def _finish(
     model: Any,
     measurement: Measurement,
     material: Material,
-    plan: Plan,
+    plan: CompressionPlan,
     finetune: int,
     seed: int,
     time_it: bool,
@@ -161,7 +161,7 @@ def _smallest(
     uniform: bool,
     max_loss: float,
     progress: Progress,
-) -> Plan:
+) -> CompressionPlan:
     """Bisect the fraction kept; judged on every other held-out batch, so that the final verdict
     also rests on others."""
     batches = material.held_out[::2]

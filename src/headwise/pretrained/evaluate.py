@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.calibration import to_device, token_count
-from headwise.pretrained.counts import cache_elements, flops_per_token
-from headwise.pretrained.objectives import NextToken, Objective
-from headwise.pretrained.plan import Plan
-from headwise.pretrained.shapes import full_shape
+from headwise.pretrained.measure.objectives import NextToken, Objective
+from headwise.pretrained.plan.counts import cache_elements, flops_per_token
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.shapes import full_shape
+from headwise.pretrained.text.calibration import to_device, token_count
 
 
 @dataclass
@@ -51,7 +51,7 @@ def evaluate(
     original: Any,
     compressed: Any,
     sites: list[AttentionSite],
-    plan: Plan,
+    plan: CompressionPlan,
     objective: Objective,
     held_out: list[dict[str, Tensor]],
     *,

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.calibration import every_fifth, to_device
-from headwise.pretrained.objectives import Embedding, Objective, embed
+from headwise.pretrained.measure.objectives import Embedding, Objective, embed
+from headwise.pretrained.text.calibration import every_fifth, to_device
 
 CHECKS = 10  # looks at the batches kept aside
 

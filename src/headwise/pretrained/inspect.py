@@ -22,12 +22,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.calibration import Material, token_count
 from headwise.pretrained.findings import findings
-from headwise.pretrained.importance import removal_losses
-from headwise.pretrained.measure import measure, score_maps
-from headwise.pretrained.observe import Observed, observe
-from headwise.pretrained.reductions import LayerReductions, square_root
+from headwise.pretrained.measure.importance import removal_losses
+from headwise.pretrained.measure.measurement import measure, score_maps
+from headwise.pretrained.measure.observe import Observed, observe
+from headwise.pretrained.plan.reductions import LayerReductions, square_root
+from headwise.pretrained.text.calibration import Material, token_count
 
 Progress = Callable[[str, int, int], None]
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.lab.store import Store
-from headwise.lab.studies import find_study
 from headwise.lab.study import Figure, IntervalFigure, Study
 from headwise.lab.table import table
 from headwise.report.figures import draw, figure_data
 from headwise.report.files import figure_files, write_files
 from headwise.report.intervals import draw_intervals
 from headwise.report.page import render
+from headwise.studies import find_study
 
 
 def build_report(store: Store, study_name: str, tier: str, folder: Path) -> Path:

@@ -42,9 +42,9 @@ def figure_data(
     if figure.references is not None:
         return _with_panels(figure, _with_references(ours, figure.references(ours)))
     theirs = published[published["part"].isin(set(ours["part"]))].rename(
-        columns={"nmse": "nmse_min"}
+        columns={"error": "error_min"}
     )
-    theirs = theirs.assign(nmse_mean=theirs["nmse_min"])
+    theirs = theirs.assign(error_mean=theirs["error_min"])
     if {figure.x, figure.colour} <= set(theirs.columns):
         ours = pd.concat([ours, theirs.assign(source="published")], ignore_index=True)
     return _with_panels(figure, ours)
@@ -52,11 +52,11 @@ def figure_data(
 
 def drawn(study: Study) -> str:
     """The column that stands for a setting: the smallest error over seeds, or the mean."""
-    return "nmse_mean" if study.score == "mean" else "nmse_min"
+    return "error_mean" if study.score == "mean" else "error_min"
 
 
 def _with_references(ours: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
-    references = references.assign(nmse_mean=references["nmse_min"])
+    references = references.assign(error_mean=references["error_min"])
     return pd.concat([ours, references.assign(source="reference")], ignore_index=True)
 
 
@@ -114,10 +114,10 @@ def _panel(
         tooltip=[
             alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
             alt.Tooltip(f"{figure.colour}:O", title=NAMES[figure.colour]),
-            alt.Tooltip("nmse_min:Q", title=f"smallest {study.error}", format=".2e"),
-            alt.Tooltip("nmse_mean:Q", title="mean (geometric)", format=".2e"),
-            alt.Tooltip("nmse_low:Q", title="95 % from", format=".2e"),
-            alt.Tooltip("nmse_high:Q", title="95 % to", format=".2e"),
+            alt.Tooltip("error_min:Q", title=f"smallest {study.error}", format=".2e"),
+            alt.Tooltip("error_mean:Q", title="mean (geometric)", format=".2e"),
+            alt.Tooltip("error_low:Q", title="95 % from", format=".2e"),
+            alt.Tooltip("error_high:Q", title="95 % to", format=".2e"),
             alt.Tooltip("seeds:Q", title="seeds"),
             alt.Tooltip("stuck:Q", title="stuck seeds"),
         ],
@@ -145,7 +145,7 @@ def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) ->
         tooltip=[
             alt.Tooltip("label:N", title="reference"),
             alt.Tooltip(f"{figure.x}:O", title=NAMES[figure.x]),
-            alt.Tooltip("nmse_min:Q", title="error", format=".3g"),
+            alt.Tooltip("error_min:Q", title="error", format=".3g"),
         ],
     )
     dash = alt.StrokeDash(

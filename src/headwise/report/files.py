@@ -8,7 +8,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 
 
 def figure_files(name: str, chart: alt.TopLevelMixin, data: pd.DataFrame) -> dict[str, bytes]:

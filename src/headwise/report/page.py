@@ -77,9 +77,9 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
             continue
         theirs = published[published["part"].isin(names)].dropna(axis=1, how="all")
         shared = [column for column in study.setting if column in theirs.columns]
-        merged = ours.assign(nmse=np.nan)
+        merged = ours.assign(error=np.nan)
         if shared:
-            merged = ours.merge(theirs[[*shared, "nmse"]], on=shared, how="left")
+            merged = ours.merge(theirs[[*shared, "error"]], on=shared, how="left")
         settings = [
             column
             for column in ("part", *study.setting)
@@ -87,20 +87,21 @@ def comparisons(study: Study, results: pd.DataFrame) -> list[dict[str, Any]]:
             or (column != "part" and merged[column].nunique() > 1)
         ]
         columns = [*settings, "smallest", "mean", "95 % interval", "seeds", "stuck", "diverged"]
-        with_published = merged["nmse"].notna().any()
+        with_published = merged["error"].notna().any()
         columns += ["published", "ours/published"] if with_published else []
         rows = []
         for row in merged.to_dict("records"):
             cells = [readable_value(row[column]) for column in settings]
             least, mean, low, high = (
-                _error(row[f"nmse_{name}"], study.number) for name in ("min", "mean", "low", "high")
+                _error(row[f"error_{name}"], study.number)
+                for name in ("min", "mean", "low", "high")
             )
             cells += [least, mean, f"{low} – {high}"]
             cells += [row["seeds"], row["stuck"], row["diverged"]]
             if with_published:
-                ratio = row["nmse_min"] / row["nmse"]
+                ratio = row["error_min"] / row["error"]
                 cells += [
-                    _error(row["nmse"], study.number),
+                    _error(row["error"], study.number),
                     f"{ratio:.2g}×" if np.isfinite(ratio) else "–",
                 ]
             rows.append(cells)

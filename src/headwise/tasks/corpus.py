@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 BYTES = "bytes"
 

@@ -13,8 +13,8 @@ from jaxtyping import Int
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
-from headwise.errors import require
-from headwise.spec import spec
+from headwise.core.errors import require
+from headwise.core.spec import spec
 from headwise.tasks import corpus
 
 _TRAIN = 0x7E87

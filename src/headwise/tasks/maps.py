@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import InputError, require
-from headwise.spec import spec
+from headwise.core.errors import InputError, require
+from headwise.core.spec import spec
 
 Rows = tuple[tuple[float, ...], ...]
 TensorMap = Callable[[Tensor], Tensor]

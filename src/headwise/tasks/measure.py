@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from headwise.errors import require
+from headwise.core.errors import require
 
 _MEASURE = 0x3EA5  # apart from every training stream
 _FLOATS = 1 << 20  # largest block of sequences drawn at once

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import require
-from headwise.spec import spec
+from headwise.core.errors import require
+from headwise.core.spec import spec
 
 _CODES = 0xC0DE  # the stream of the positions' codes, apart from every stream of data
 

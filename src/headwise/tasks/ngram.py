@@ -22,8 +22,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import require
-from headwise.spec import spec
+from headwise.core.errors import require
+from headwise.core.spec import spec
 
 _ROTATIONS = 0x96A4
 _TANH_SQUARE = 0.39429449  # E tanh(u)² of a standard Gaussian u, by Gauss–Hermite quadrature

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import require
-from headwise.spec import spec
+from headwise.core.errors import require
+from headwise.core.spec import spec
 
 
 @spec

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.errors import InputError, require
-from headwise.spec import spec
+from headwise.core.errors import InputError, require
+from headwise.core.spec import spec
 from headwise.tasks.maps import Affine, Features, Function, OuterMap, Sum, WeightedSum
 
 if TYPE_CHECKING:

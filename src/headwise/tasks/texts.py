@@ -12,7 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 from headwise.tasks import corpus
 from headwise.tasks.language import Language
 

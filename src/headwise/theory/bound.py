@@ -13,7 +13,7 @@ from typing import Any
 _PRINTED_WIDTH = 92
 
 
-class Verdict(StrEnum):
+class BoundVerdict(StrEnum):
     """What the theory says about the case asked for."""
 
     HOLDS = "holds"
@@ -38,14 +38,14 @@ class Bound:
 
     quantity: str
     value: int | float | None
-    verdict: Verdict
+    verdict: BoundVerdict
     statement: str
     source: str
     status: Status
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        says_nothing = self.verdict in (Verdict.VACUOUS, Verdict.NOT_APPLICABLE)
+        says_nothing = self.verdict in (BoundVerdict.VACUOUS, BoundVerdict.NOT_APPLICABLE)
         if (self.value is None) != says_nothing:
             raise ValueError(f"a bound that is {self.verdict} cannot have the value {self.value}")
 

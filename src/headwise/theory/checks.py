@@ -3,7 +3,7 @@
 import math
 import operator
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 
 LARGEST_SIZE = 10**12
 """Beyond any network; up to here the formulas are exact enough in double precision."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import nn
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters.base import (
-    Affine,
     AttentionSite,
     AttentionWeights,
+    LinearPart,
     Projection,
     read_weights,
 )
@@ -60,9 +60,9 @@ def attention_sites(model: Any) -> list[AttentionSite]:
 
 __all__ = [
     "FAMILIES",
-    "Affine",
     "AttentionSite",
     "AttentionWeights",
+    "LinearPart",
     "Projection",
     "attention_sites",
     "read_weights",

@@ -56,7 +56,7 @@ class AttentionSite:
         return self.output.startswith(self.path + ".")
 
 
-class Affine(NamedTuple):
+class LinearPart(NamedTuple):
     """y = weight x + bias."""
 
     weight: Float[Tensor, "out in"]
@@ -66,20 +66,20 @@ class Affine(NamedTuple):
 class AttentionWeights(NamedTuple):
     """A layer's four projections in one layout, whatever the family's own."""
 
-    query: Affine
-    key: Affine
-    value: Affine
-    output: Affine
+    query: LinearPart
+    key: LinearPart
+    value: LinearPart
+    output: LinearPart
 
 
 def read_weights(model: nn.Module, site: AttentionSite) -> AttentionWeights:
     """The layer's projections as float32 copies."""
 
-    def project(projection: Projection) -> Affine:
+    def project(projection: Projection) -> LinearPart:
         full = _affine(model.get_submodule(projection.path))
         rows = slice(projection.start, projection.stop)
         bias = None if full.bias is None else full.bias[rows].clone()
-        return Affine(full.weight[rows].clone(), bias)
+        return LinearPart(full.weight[rows].clone(), bias)
 
     return AttentionWeights(
         project(site.query),
@@ -89,12 +89,12 @@ def read_weights(model: nn.Module, site: AttentionSite) -> AttentionWeights:
     )
 
 
-def _affine(module: Any) -> Affine:
+def _affine(module: Any) -> LinearPart:
     weight = module.weight.detach().float()
     if not isinstance(module, nn.Linear):  # GPT-2's Conv1D keeps the transpose
         weight = weight.T
     bias = None if module.bias is None else module.bias.detach().float().clone()
-    return Affine(weight.clone(memory_format=torch.contiguous_format), bias)
+    return LinearPart(weight.clone(memory_format=torch.contiguous_format), bias)
 
 
 def modules_named(model: nn.Module, class_name: str) -> list[tuple[str, Any]]:

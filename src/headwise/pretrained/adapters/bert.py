@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.pretrained.adapters.base import AttentionSite, Projection, modules_named
 
 _CLASSES = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttention")

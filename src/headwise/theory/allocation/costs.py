@@ -6,7 +6,7 @@ model of `width`; no biases, and every head has its own keys and values.
 
 from collections.abc import Callable
 
-from headwise.errors import InputError
+from headwise.core.errors import InputError
 from headwise.theory.checks import whole
 
 COUNTS = ("parameters", "cache", "flops")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.theory.allocation.exact import search
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 from headwise.theory.allocation.costs import cost_function
 from headwise.theory.allocation.knapsack import Item, choose
 from headwise.theory.checks import whole

@@ -17,7 +17,7 @@ _EXPONENTS = np.geomspace(0.05, 8.0, 61)
 
 
 @dataclass(frozen=True)
-class Grid:
+class ProfileGrid:
     """Candidate exponents, and the two terms of every run under each of them."""
 
     exponents: Float[Array, " q"]
@@ -27,8 +27,10 @@ class Grid:
     tail: Callable[[Array], Array] | None
 
     @staticmethod
-    def of(heads: Array, dims: Array, tail: Callable[[Array], Array] | None) -> "Grid":
-        return Grid(_EXPONENTS, _EXPONENTS if tail is None else np.ones(1), heads, dims, tail)
+    def of(heads: Array, dims: Array, tail: Callable[[Array], Array] | None) -> "ProfileGrid":
+        return ProfileGrid(
+            _EXPONENTS, _EXPONENTS if tail is None else np.ones(1), heads, dims, tail
+        )
 
     def terms(self) -> tuple[Float[Array, "q runs"], Float[Array, "s runs"]]:
         head_term = self.heads ** -self.exponents[:, None]
@@ -38,7 +40,7 @@ class Grid:
 
 
 def fit_all(
-    grid: Grid, typical: Float[Array, " runs"], copies: Float[Array, "copies runs"]
+    grid: ProfileGrid, typical: Float[Array, " runs"], copies: Float[Array, "copies runs"]
 ) -> Float[Array, "copies 4"]:
     """Rows of (a, q, b, s), the best for each copy; residuals are relative to `typical`."""
     head_term, tail_term = (term / typical for term in grid.terms())
@@ -63,7 +65,7 @@ def fit_all(
     return np.array(rows)
 
 
-def refine(grid: Grid, typical: Array, errors: Array, found: Array) -> tuple[Array, Array]:
+def refine(grid: ProfileGrid, typical: Array, errors: Array, found: Array) -> tuple[Array, Array]:
     """The fit on ever finer grids around `found`, and its value for every run."""
     best = found[0]
     for _ in range(4):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import require
-from headwise.theory.allocation.profile import Grid, fit_all, refine
+from headwise.core.errors import require
+from headwise.theory.allocation.profile import ProfileGrid, fit_all, refine
 from headwise.theory.checks import positive, whole
 
 Array = np.ndarray[Any, Any]
@@ -129,7 +129,7 @@ def fit_tradeoff(
     require(len(h) == len(d) == len(y) and len(y) >= 3, "give as many heads, dims and errors")
     require(bool(np.isfinite(y).all() and (y > 0).all()), "errors must be finite and above floor")
     require(bool((h >= 1).all() and (d >= 1).all()), "heads and dims must be at least 1")
-    grid = Grid.of(h, d, tail)
+    grid = ProfileGrid.of(h, d, tail)
     cell = _cells(h, d)
     typical = np.exp(_cell_means(np.log(y), cell))
     first = fit_all(grid, typical[cell], y[None])
@@ -191,7 +191,7 @@ def _lack_of_fit(logs: Array, fitted: Array, cell: Array, params: int) -> float 
 
 
 def _unidentified(
-    h: Array, d: Array, cell: Array, estimates: list[Estimate], grid: Grid, tail: Tail | None
+    h: Array, d: Array, cell: Array, estimates: list[Estimate], grid: ProfileGrid, tail: Tail | None
 ) -> dict[str, str]:
     reasons: dict[str, str] = {}
     needed = 4 if tail is None else 3

@@ -1,6 +1,6 @@
 """What the results on head count share: the paper, its assumptions, the sizes it speaks of."""
 
-from headwise.errors import require
+from headwise.core.errors import require
 from headwise.theory.checks import whole
 
 PAPER = "head count paper (arXiv 2510.06662)"

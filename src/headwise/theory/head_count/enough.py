@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import whole
 from headwise.theory.head_count.common import PAPER, REGULAR, feature_sizes
 
@@ -33,20 +33,20 @@ def parameters_sufficient(
         + "assumption 3)."
     )
     if heads >= intrinsic_dim and head_dim >= 2:
-        verdict, value, theorem = Verdict.RATE, gamma, "theorem 2(1)"
+        verdict, value, theorem = BoundVerdict.RATE, gamma, "theorem 2(1)"
         statement = (
             f"One head a feature: params > C/error^{gamma} is enough. C depends on token_dim, "
             "intrinsic_dim and length; the paper leaves it unknown."
         )
     elif head_dim >= length * token_dim:
-        verdict, value, theorem = Verdict.RATE, gamma + 1, "theorem 2(3)"
+        verdict, value, theorem = BoundVerdict.RATE, gamma + 1, "theorem 2(3)"
         statement = (
             f"One head of dimension {length * token_dim:,} or more holds the whole sequence, and "
             f"a five-layer ReLU readout does the rest: params > C/error^{gamma + 1} is enough. "
             "The paper leaves C unknown."
         )
     else:
-        verdict, value, theorem = Verdict.NOT_APPLICABLE, None, "theorems 2(1) and 2(3)"
+        verdict, value, theorem = BoundVerdict.NOT_APPLICABLE, None, "theorems 2(1) and 2(3)"
         statement = (
             f"Neither theorem covers {heads} heads of dimension {head_dim}: 2(1) wants "
             f"{intrinsic_dim} heads of dimension 2 or more, 2(3) one head of dimension "
@@ -84,7 +84,7 @@ def intrinsic_dim_is_unique(first_dim: int, second_dim: int, length: int) -> Bou
     return Bound(
         quantity="length from which the number of features is intrinsic",
         value=needed if speaks else None,
-        verdict=Verdict.HOLDS if speaks else Verdict.NOT_APPLICABLE,
+        verdict=BoundVerdict.HOLDS if speaks else BoundVerdict.NOT_APPLICABLE,
         statement=statement,
         source=f"{PAPER}, corollary 1",
         status=Status.PROVED,
@@ -108,7 +108,7 @@ def layers_condition(layers: int, heads: int, intrinsic_dim: int) -> Bound:
     return Bound(
         quantity="heads to spare, layers·heads − intrinsic_dim",
         value=spare,
-        verdict=Verdict.HOLDS if spare >= 0 else Verdict.FAILS,
+        verdict=BoundVerdict.HOLDS if spare >= 0 else BoundVerdict.FAILS,
         statement=statement,
         source=f"{PAPER}, conjecture on L layers",
         status=Status.CONJECTURED,
@@ -130,7 +130,7 @@ def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
     return Bound(
         quantity="heads needed per layer",
         value=per_layer,
-        verdict=Verdict.HOLDS,
+        verdict=BoundVerdict.HOLDS,
         statement=statement,
         source=f"{PAPER}, " + ("theorem 2" if layers == 1 else "conjecture on L layers"),
         status=Status.PROVED if layers == 1 else Status.CONJECTURED,

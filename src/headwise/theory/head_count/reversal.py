@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from headwise.errors import require
+from headwise.core.errors import require
 
 
 def reversal_score(errors_by_length: Mapping[int, float]) -> float:

@@ -6,7 +6,7 @@ temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead
 
 import math
 
-from headwise.theory.bound import Bound, Status, Verdict, readable
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable
 from headwise.theory.checks import positive, whole
 
 
@@ -36,7 +36,7 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
     return Bound(
         quantity="largest error of a softmax-weighted mean as a minimum",
         value=value,
-        verdict=Verdict.HOLDS,
+        verdict=BoundVerdict.HOLDS,
         statement=(
             f"The softmax-weighted mean of {readable(count)} values at temperature "
             f"{temperature:g} exceeds their minimum by at most {value:.4g}"
@@ -69,7 +69,7 @@ def softmax_leakage(outside: int, temperature: float, gate: float, value_range: 
     return Bound(
         quantity="largest error that ignored positions add",
         value=value,
-        verdict=Verdict.HOLDS,
+        verdict=BoundVerdict.HOLDS,
         statement=(
             f"{outside:,} positions behind a gate of {gate:g} take at most {mass:.3g} of the "
             f"attention and move the output by at most {value:.4g}."

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import positive, whole
 from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, feature_sizes
 
@@ -53,20 +53,20 @@ def lower_bound_exponent(
 
     value: float | None = None
     if heads >= intrinsic_dim:
-        verdict = Verdict.NOT_APPLICABLE
+        verdict = BoundVerdict.NOT_APPLICABLE
         statement = (
             f"{heads} heads are enough for {intrinsic_dim} features: the bound is about fewer "
             "heads than features. Theorem 2(1) promises an efficient network here."
         )
     elif exponent <= 0:
-        verdict = Verdict.VACUOUS
+        verdict = BoundVerdict.VACUOUS
         statement = (
             f"The formula gives k = {exponent:.4g}, which forbids nothing. With {heads} of "
             f"{intrinsic_dim} heads it says something from length "
             f"{_first_informative_length(heads, intrinsic_dim, head_dim, set_fraction):,} on."
         )
     else:
-        verdict, value = Verdict.HOLDS, exponent
+        verdict, value = BoundVerdict.HOLDS, exponent
         factor = f"{10**exponent:.4g}" if exponent < 300 else f"10^{exponent:.4g}"
         statement = (
             f"With {heads} of the {intrinsic_dim} heads needed, the parameters grow at least like "
@@ -115,10 +115,10 @@ class PhaseMap:
             for length, value in zip(self.lengths, row, strict=True)
         ]
 
-    def _verdict(self, heads: int, value: float) -> Verdict:
+    def _verdict(self, heads: int, value: float) -> BoundVerdict:
         if heads >= self.intrinsic_dim:
-            return Verdict.NOT_APPLICABLE
-        return Verdict.VACUOUS if np.isnan(value) else Verdict.HOLDS
+            return BoundVerdict.NOT_APPLICABLE
+        return BoundVerdict.VACUOUS if np.isnan(value) else BoundVerdict.HOLDS
 
 
 def phase_map(

@@ -31,8 +31,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict, readable
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable
 from headwise.theory.checks import positive, whole
 from headwise.theory.rank.harmonics import (
     log_dimensions,
@@ -73,13 +73,13 @@ def error_lower_bound(
     value = curve.error(math.log(heads)) if rank < dim else 0.0
     many = f"{readable(heads)} head{'s' if heads > 1 else ''} of rank {rank}"
     if rank == dim:
-        verdict = Verdict.NOT_APPLICABLE
+        verdict = BoundVerdict.NOT_APPLICABLE
         statement = "One head of full rank finds the nearer point exactly: nothing is forbidden."
     elif value == 0:
-        verdict = Verdict.VACUOUS
+        verdict = BoundVerdict.VACUOUS
         statement = f"{many} outnumber the harmonics of every degree up to {highest_degree}."
     else:
-        verdict = Verdict.HOLDS
+        verdict = BoundVerdict.HOLDS
         statement = (
             f"No attention layer of {many} in dimension {dim} has a mean-square error below "
             f"{value:.4f} at finding the nearer of two points. Answering zero scores 1; one head "
@@ -87,7 +87,7 @@ def error_lower_bound(
         )
     return Bound(
         quantity="least mean-square error",
-        value=value if verdict is Verdict.HOLDS else None,
+        value=value if verdict is BoundVerdict.HOLDS else None,
         verdict=verdict,
         statement=statement,
         source=_FULL_RANK if rank == dim else _SOURCE,
@@ -114,13 +114,13 @@ def heads_needed(
     curve = _Curve(dim, rank, values, highest_degree)
     value: int | None
     if rank == dim:
-        value, verdict = 1, Verdict.HOLDS
+        value, verdict = 1, BoundVerdict.HOLDS
         statement = f"One head of full rank {dim} reaches any error, for any number of points."
     elif error >= 1:
-        value, verdict = None, Verdict.VACUOUS
+        value, verdict = None, BoundVerdict.VACUOUS
         statement = "Answering zero has a mean-square error of 1: no head is needed."
     else:
-        value, verdict = curve.heads(error), Verdict.HOLDS
+        value, verdict = curve.heads(error), BoundVerdict.HOLDS
         statement = (
             f"A mean-square error of {error:g} at finding the nearer of two points in dimension "
             f"{dim} takes at least {readable(value)} heads of rank {rank}. One head of full rank "

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.rank.harmonics import (
     log_dimensions,
     log_sign_eigenvalues,
@@ -50,7 +50,7 @@ def random_features_error(
     return Bound(
         quantity="mean-square error of the best combination",
         value=value,
-        verdict=Verdict.HOLDS,
+        verdict=BoundVerdict.HOLDS,
         statement=(
             f"{heads:,} hard heads of rank 1 with these directions in dimension {dim}, combined "
             f"with the best scalar weights, find the nearer of two points with error {value:.4f}."

@@ -2,8 +2,8 @@
 
 import math
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import positive, whole
 
 _PAPER = "rank paper (arXiv 2407.16153)"
@@ -49,7 +49,7 @@ def _rate(formula: str, exponent: float, dim: int, rank: int, theorem: str) -> B
     return Bound(
         quantity=f"exponent of the rate heads = Ω({formula})",
         value=exponent if applies else None,
-        verdict=Verdict.RATE if applies else Verdict.NOT_APPLICABLE,
+        verdict=BoundVerdict.RATE if applies else BoundVerdict.NOT_APPLICABLE,
         statement=statement,
         source=f"{_PAPER}, {theorem}",
         status=Status.PROVED,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import whole
 
 _NODES = 400
@@ -52,7 +52,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
         estimate=Bound(
             quantity="mean-square error of the vote, estimated",
             value=estimate,
-            verdict=Verdict.ESTIMATE,
+            verdict=BoundVerdict.ESTIMATE,
             statement=f"{voters} have an error of about {estimate:.4f}; a coin scores 1.",
             source="Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
             status=Status.DERIVED,
@@ -61,7 +61,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
         expected=Bound(
             quantity="mean-square error of the vote, mean over the directions",
             value=expected,
-            verdict=Verdict.HOLDS,
+            verdict=BoundVerdict.HOLDS,
             statement=f"{voters} have an error of {expected:.4f} on average; a coin scores 1.",
             source="binomial tail, integrated over the angle",
             status=Status.DERIVED,
@@ -70,7 +70,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
         upper=Bound(
             quantity="mean-square error of the vote, upper bound",
             value=upper,
-            verdict=Verdict.HOLDS,
+            verdict=BoundVerdict.HOLDS,
             statement=f"{voters} have an error of at most {upper:.4f}; a coin scores 1.",
             source="Hoeffding's inequality, integrated over the angle",
             status=Status.DERIVED,

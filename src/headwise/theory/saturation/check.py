@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import InputError, require
+from headwise.core.errors import InputError, require
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
     Array,

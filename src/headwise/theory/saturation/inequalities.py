@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headwise.errors import require
-from headwise.theory.bound import Bound, Status, Verdict
+from headwise.core.errors import require
+from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import positive, whole
 
 Array = np.ndarray[Any, Any]
@@ -164,7 +164,7 @@ def _bound(
     return Bound(
         quantity=quantity,
         value=None if vacuous else value,
-        verdict=Verdict.VACUOUS if vacuous else Verdict.HOLDS,
+        verdict=BoundVerdict.VACUOUS if vacuous else BoundVerdict.HOLDS,
         statement=statement,
         source=source,
         status=Status.DERIVED,

@@ -1,0 +1,1 @@
+"""Which heads and dimensions in which layer?"""

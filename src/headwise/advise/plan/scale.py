@@ -1,0 +1,139 @@
+"""How large the trial decoders can be: what a time budget buys, as a function of it alone.
+
+Trials as wide and as long as the plan come first: narrower ones can turn the order round (on Tiny
+Shakespeare many heads and then one a layer beat uniform at width 32 and length 64 by 0.02 nats,
+and lost to it at 64 and 128 by 0.04). So first the race has fewer seeds; only where the shortest
+race does not fit are widths and lengths divided (heads stay, their dimensions shrink), and the
+plan warns. The choice rests on a nominal speed and not on a clock, so that equal requests give
+equal plans on every machine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from headwise.advise.plan.race import Rungs
+from headwise.allocation.fill import LayerShare, fill
+from headwise.core.errors import InputError
+from headwise.nets.decoder import DecoderShape
+from headwise.nets.shape import AttentionShape
+from headwise.training.text_training import TextTraining
+
+_FLOPS_PER_SECOND = 2.0e10  # of one core; a step also takes some time for its operations
+_SECONDS_PER_LAYER = 0.002
+_ENOUGH_STEPS, _FEWEST_STEPS, _MOST_STEPS = 300, 60, 20_000
+_TOKENS_A_STEP = 1024
+_NARROWEST, _SHORTEST = 32, 32
+_OVERHEAD = 0.8  # the share of the time that goes into training
+
+
+@dataclass(frozen=True)
+class TrialScale:
+    """Trial decoders: the plan's width and length divided by `factor` and `shorter`."""
+
+    width: int
+    length: int
+    budget: int
+    factor: int
+    shorter: int
+    multiple: int
+    steps: int
+    batch: int
+    rungs: Rungs
+
+    @property
+    def whole(self) -> bool:
+        """Whether trials are as wide and as long as the plan."""
+        return self.factor == self.shorter == 1
+
+    def layers(self, targets: Sequence[LayerShare], times: int = 1) -> tuple[AttentionShape, ...]:
+        """The targets' layers at this scale, with `times` the budget."""
+        budget = self.budget * times
+        return fill(targets, width=self.width, budget=budget, multiple=self.multiple)
+
+    def decoder(
+        self,
+        layers: tuple[AttentionShape, ...],
+        vocabulary: int,
+        positions: Literal["rope", "learned"] = "rope",
+    ) -> DecoderShape:
+        """A decoder with these layers; one that is to be cut needs learned positions."""
+        return DecoderShape(
+            vocabulary=vocabulary,
+            width=self.width,
+            layers=layers,
+            ffn=4 * self.width,
+            length=self.length,
+            positions=positions,
+        )
+
+    def training(self) -> TextTraining:
+        """A rate that suits the width (∝ 1/√width, .008 at 64)."""
+        return TextTraining(
+            steps=self.steps,
+            rate=0.008 * sqrt(64 / self.width),
+            batch=self.batch,
+            validation=max(64, 32_768 // self.length),
+            evaluations=1,
+        )
+
+
+def choose_scale(
+    *,
+    width: int,
+    length: int,
+    budget: int,
+    multiple: int,
+    layers: int,
+    vocabulary: int,
+    candidates: int,
+    others: int,
+    rungs: Sequence[Rungs],
+    seconds: float,
+    workers: int,
+) -> TrialScale:
+    """The longest race, and then the largest trials, that fit with enough steps each.
+
+    `others` counts the trainings besides the race's.
+    """
+    best: TrialScale | None = None
+    for factor, shorter in ((1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (4, 4), (8, 4), (8, 8)):
+        if factor * shorter > 1 and (
+            width // factor < _NARROWEST or length // shorter < min(length, _SHORTEST)
+        ):
+            continue
+        size, span = width // factor, length // shorter
+        batch = max(1, round(_TOKENS_A_STEP / span))
+        smallest = max(2, multiple // factor)  # RoPE turns pairs
+        allowed = max(budget // factor**2, 4 * size * smallest * layers)
+        step = _step_seconds(size, span, allowed, layers, vocabulary, batch)
+        for each in rungs:
+            runs = each.runs(candidates) + others
+            steps = min(_MOST_STEPS, int(_OVERHEAD * seconds * workers / runs / step))
+            scale = TrialScale(size, span, allowed, factor, shorter, smallest, steps, batch, each)
+            if best is None or steps > best.steps:
+                best = scale
+            if steps >= _ENOUGH_STEPS:
+                return scale
+    assert best is not None
+    if best.steps < _FEWEST_STEPS:
+        runs = best.rungs.runs(candidates) + others
+        least = _FEWEST_STEPS * runs * step / (_OVERHEAD * workers)
+        raise InputError(
+            f"{seconds:g} seconds are too few to measure anything: {runs} short trainings on "
+            f"{workers} cores take about {least:,.0f} seconds or more; without data the theory's "
+            "default costs nothing"
+        )
+    return best
+
+
+def _step_seconds(
+    width: int, length: int, budget: int, layers: int, vocabulary: int, batch: int
+) -> float:
+    """Nominal: six operations a weight and token, twelve an attended pair and coordinate."""
+    weights = budget + layers * 8 * width**2 + vocabulary * width
+    attended = 6 * length * budget / (4 * width) * 2
+    return (
+        batch * length * (6 * weights + attended) / _FLOPS_PER_SECOND + layers * _SECONDS_PER_LAYER
+    )

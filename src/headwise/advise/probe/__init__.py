@@ -1,0 +1,1 @@
+"""How many heads does a task need?"""

@@ -1,0 +1,154 @@
+"""How many heads does this task need? Everything the probe knows, in one verdict."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwise.advise.probe.conclude import conclude, refuse, with_lengths
+from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
+from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
+from headwise.advise.probe.data.function import TargetFunction
+from headwise.advise.probe.data.prepare import prepare
+from headwise.advise.probe.data.samples import LEAST_SAMPLES, Kind, Samples
+from headwise.advise.probe.descent.lengths import measure_lengths
+from headwise.advise.probe.descent.state import DescentFile
+from headwise.advise.probe.descent.transition import (
+    Clock,
+    Progress,
+    choose_positions,
+    find_transition,
+)
+from headwise.advise.probe.finding import Finding
+from headwise.core.errors import require
+
+DRAWN_SAMPLES = 20_000
+_DRAW = 0xD4A3
+
+
+def probe(
+    inputs: Any = None,
+    targets: Any = None,
+    *,
+    target: Callable[..., Any] | None = None,
+    sampler: Callable[..., Any] | None = None,
+    mask: Any = None,
+    kind: Kind | None = None,
+    positions: bool | None = None,
+    max_heads: int = 12,
+    seconds: float = 120.0,
+    train: bool | None = None,
+    seed: int = 0,
+    state: str | Path | None = None,
+    jobs: int | None = None,
+    on_progress: Progress | None = None,
+) -> Finding:
+    """How many attention heads a task needs, from data or from the function itself.
+
+    Data: `inputs` (samples, length, token_dim), or a list of sequences of different lengths;
+    `targets` (samples,) or (samples, outputs), or class labels; `mask` (samples, length), true
+    where a token is real. `kind` and `positions` (does the order of the tokens matter?) are found
+    out unless given.
+
+    Function: `target` maps a batch of sequences to numbers, `sampler(count, seed)` draws such a
+    batch. It is trained on only where counting influential tokens does not settle the matter, or
+    where `train` is true.
+
+    `state` names a file that keeps finished training, so that a stopped probe goes on from there.
+    A finding is a function of the data and `seed`, as long as `seconds` are enough.
+    """
+    require(2 <= max_heads <= 64, f"max_heads is {max_heads}; the probe tries from 2 to 64 heads")
+    require(seconds > 0, f"seconds is {seconds}; a probe takes some time")
+    require(seed >= 0, "a seed is a whole number, not negative")
+    require(
+        (inputs is None) == (targets is None) and (target is None) == (sampler is None),
+        "give inputs and targets, or a target function and its sampler",
+    )
+    require((inputs is None) != (target is None), "give either data or a function, not both")
+    request = _Request(
+        clock=Clock(seconds, on_progress or (lambda fraction, doing: None)),
+        max_heads=max_heads,
+        kind=kind,
+        positions=positions,
+        seed=seed,
+        state=state,
+        jobs=jobs,
+    )
+    if target is not None and sampler is not None:
+        return _probe_function(TargetFunction(target, sampler), train, request)
+    return _probe_samples(Samples.of(inputs, targets, mask, kind), request)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the user wants, beside the task."""
+
+    clock: Clock
+    max_heads: int
+    kind: Kind | None
+    positions: bool | None
+    seed: int
+    state: str | Path | None
+    jobs: int | None
+
+
+def _probe_function(function: TargetFunction, train: bool | None, request: _Request) -> Finding:
+    seed, clock = request.seed, request.clock
+    clock.on_progress(0.0, "counting influential tokens")
+    few = function.draw(512, (seed, _DRAW))
+    if (function(few).std(0) == 0).all():
+        return refuse("the target is constant: it needs no head at all", "another target")
+    counted = measure_sensitivity(function, seed)
+    invariance = look_at_shorter(function, counted, seed)
+    if not train and (train is False or _settles(counted, invariance)):
+        return conclude(counted=counted, invariance=invariance, clock=clock)
+    drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
+    samples = Samples.of(drawn, _squeezed(function(drawn)), None, request.kind)
+    ordered = replace(request, positions=not invariance.permutations)
+    finding = _probe_samples(samples, ordered, counted, invariance)
+    if finding.heads is None or not invariance.permutations or samples.kind != "regression":
+        return finding
+    trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
+    return with_lengths(finding, trend)
+
+
+def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
+    """A few tokens matter, of all lengths equally many, and they were counted at many inputs."""
+    return counted.sparse and counted.support >= 2 and not invariance.grows_with_length
+
+
+def _squeezed(values: np.ndarray) -> np.ndarray:
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _probe_samples(
+    samples: Samples,
+    request: _Request,
+    counted: Sensitivity | None = None,
+    invariance: Invariance | None = None,
+) -> Finding:
+    if samples.constant:
+        return refuse("the target is constant: it needs no head at all", "another target")
+    if samples.count < LEAST_SAMPLES:
+        return refuse(
+            f"{samples.count} samples are too few to tell heads from chance",
+            f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
+            "(probe(target=..., sampler=...))",
+        )
+    seed, clock = request.seed, request.clock
+    state = DescentFile(request.state, samples.fingerprint)
+    positions = request.positions
+    if positions is None:
+        positions = choose_positions(samples, seed, clock)
+    data = prepare(samples, seed, positions)
+    transition = find_transition(data, request.max_heads, seed, clock, state, request.jobs)
+    return conclude(
+        counted=counted,
+        invariance=invariance,
+        transition=transition,
+        data=data,
+        positions=positions,
+        clock=clock,
+    )

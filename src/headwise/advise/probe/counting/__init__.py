@@ -1,0 +1,1 @@
+"""Counting the tokens that influence a function."""

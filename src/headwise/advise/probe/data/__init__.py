@@ -1,0 +1,1 @@
+"""What a probe is given: samples, files, functions."""

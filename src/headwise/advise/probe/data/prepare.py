@@ -1,0 +1,115 @@
+"""The data made ready for training: standard units, a held-out part, extra coordinates.
+
+What the network is given beside the raw token, so that nothing but the heads limits it:
+- the squares of the coordinates, where tokens are small: a bowl is then a sum, not an
+  approximation by ReLUs, and the error floor that hides the transition falls;
+- for padded sequences one coordinate that says "padding". The padded token is a constant, so one
+  direction of the score hides it from a head; no assumption about the target is made;
+- the position as sines and cosines, where the target depends on it.
+A monotone function of a target needs the same heads, so the tails of a heavy-tailed target are
+compressed: otherwise a few sequences would be all of the error.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from headwise.advise.probe.data.samples import Samples
+from headwise.training.engine import Dataset
+from headwise.training.training import Loss
+
+HOLDOUT, LEAST_HOLDOUT, MOST_HOLDOUT = 0.1, 100, 4000
+HEAVY_TAILS = 6.0  # kurtosis above which tails are compressed; a Gaussian's is 3
+SQUARED_UP_TO = 16  # token coordinates
+_SPLIT = 0x5A3B
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training sees. `ignorance` is the held-out loss of the best constant answer."""
+
+    train: Dataset
+    holdout: Dataset
+    loss: Loss
+    ignorance: float
+    compressed: bool
+
+
+def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
+    """Shuffle, split, scale."""
+    order = np.random.default_rng([seed, _SPLIT]).permutation(samples.count)
+    held = int(np.clip(HOLDOUT * samples.count, LEAST_HOLDOUT, MOST_HOLDOUT))
+    tokens = torch.from_numpy(_tokens(samples, positions)[order])
+    targets, compressed = _targets(samples)
+    values = torch.from_numpy(targets[order]).float()
+    train = Dataset(tokens[held:], values[held:])
+    holdout = Dataset(tokens[:held], values[:held])
+    ignorance = _ignorance(train, holdout, samples.loss)
+    return Prepared(train, holdout, samples.loss, ignorance, compressed)
+
+
+def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:
+    real = np.ones(samples.inputs.shape[:2], bool) if samples.mask is None else samples.mask
+    parts = [_standard(samples.inputs, real)]
+    if samples.inputs.shape[2] <= SQUARED_UP_TO:
+        parts.append(_standard(parts[0] ** 2, real))
+    if positions:
+        parts.append(np.tile(_waves(samples.length), (samples.count, 1, 1)))
+    if samples.mask is not None:
+        parts = [part * samples.mask[:, :, None] for part in parts]
+        parts.append(~samples.mask[:, :, None])
+    return np.concatenate([part.astype(np.float32) for part in parts], 2)
+
+
+def _targets(samples: Samples) -> tuple[np.ndarray, bool]:
+    if samples.kind == "classification":
+        return samples.targets, False
+    varying = samples.targets[:, samples.targets.std(0) > 0]
+    heavy = _kurtosis(varying) > HEAVY_TAILS
+    columns = [_tamed(y) if tail else y for y, tail in zip(varying.T, heavy, strict=True)]
+    values = np.stack(columns, 1)
+    return (values - values.mean(0)) / values.std(0), bool(heavy.any())
+
+
+def _standard(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Mean 0 and deviation 1 over the real tokens; a coordinate that is constant becomes 0."""
+    rows = tokens[real].astype(np.float64)
+    spread = rows.std(0)
+    return (tokens - rows.mean(0)) / np.where(spread > 1e-12, spread, 1)
+
+
+def _waves(length: int) -> np.ndarray:
+    """Sines and cosines of the position with periods 2, 4, … up to twice the length."""
+    periods = 2.0 ** np.arange(1, int(np.ceil(np.log2(max(length, 2)))) + 2)
+    angles = 2 * np.pi * np.arange(length)[:, None] / periods
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
+
+
+def _tamed(values: np.ndarray) -> np.ndarray:
+    """asinh((y − median)/q): linear up to the quantile q of |y − median|, logarithmic above it.
+
+    The largest q that leaves no heavy tails: below it noise stays as small as it was.
+    """
+    centred = values - np.median(values)
+    for share in (0.95, 0.9, 0.75, 0.5):
+        scale = np.quantile(np.abs(centred), share)
+        tamed = np.arcsinh(centred / scale) if scale > 0 else centred
+        if _kurtosis(tamed[:, None])[0] <= HEAVY_TAILS:
+            return tamed
+    return tamed
+
+
+def _kurtosis(columns: np.ndarray) -> np.ndarray:
+    """Fourth moment in standard units."""
+    standard = (columns - columns.mean(0)) / columns.std(0)
+    return (standard**4).mean(0)
+
+
+def _ignorance(train: Dataset, holdout: Dataset, loss: Loss) -> float:
+    mean = train.targets.double().mean(0)
+    held = holdout.targets.double()
+    if loss == "mse":
+        return float((held - mean).square().mean())
+    return float(-(held * torch.log(mean.clamp_min(1e-9))).sum(1).mean())

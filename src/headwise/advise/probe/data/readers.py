@@ -1,0 +1,134 @@
+"""Data for the probe from files: .npz, a pair of .npy, safetensors, Parquet and CSV.
+
+Parquet and CSV are long: one row a token, with a column that names the sequence and, if the order
+matters, rows in order. All other numeric columns are the token, save the target's, which is
+constant within a sequence.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from headwise.core.errors import InputError, require
+
+INPUT_NAMES = ("inputs", "X", "x")
+TARGET_NAMES = ("targets", "y", "Y", "labels", "target", "label")
+MASK_NAMES = ("mask", "attention_mask")
+SEQUENCE_NAMES = ("sequence", "sequence_id", "sample", "id")
+POSITION_NAMES = ("position", "token", "t")
+
+
+class Data(NamedTuple):
+    """What `headwise.probe` takes."""
+
+    inputs: Any
+    targets: Any
+    mask: Any
+
+
+def read(
+    files: list[Path],
+    inputs: str | None = None,
+    targets: str | None = None,
+    mask: str | None = None,
+    sequence: str | None = None,
+) -> Data:
+    """Read one file, or a pair of .npy files: inputs, then targets."""
+    for file in files:
+        require(file.is_file(), f"there is no file {file}")
+    endings = [file.suffix.lower() for file in files]
+    if endings == [".npy", ".npy"]:
+        return Data(_load(files[0]), _load(files[1]), None)
+    require(
+        len(files) == 1 and endings[0] != ".npy",
+        "give one .npz, .safetensors, .parquet or .csv file, or two .npy files: inputs, targets",
+    )
+    (file,), (ending,) = files, endings
+    if ending in (".npz", ".safetensors"):
+        arrays = _npz(file) if ending == ".npz" else _safetensors(file)
+        return Data(
+            arrays[_named(arrays, inputs, INPUT_NAMES, file, "inputs")],
+            arrays[_named(arrays, targets, TARGET_NAMES, file, "targets")],
+            _optional(arrays, mask, file),
+        )
+    require(
+        ending in (".parquet", ".csv"),
+        f"{file} is no .npz, .npy, .safetensors, .parquet or .csv file",
+    )
+    return _long(_frame(file, ending), file, inputs, targets, sequence)
+
+
+def _load(file: Path) -> Any:
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _npz(file: Path) -> dict[str, Any]:
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:  # numpy raises zip, zlib, value and type errors on damaged archives
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _safetensors(file: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _frame(file: Path, ending: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(file) if ending == ".parquet" else pd.read_csv(file)
+    except Exception as error:  # pandas and pyarrow have many kinds of errors for a bad file
+        raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _named(have: Any, wanted: str | None, usual: tuple[str, ...], file: Path, what: str) -> str:
+    names = [wanted] if wanted else [name for name in usual if name in have]
+    require(
+        len(names) > 0 and names[0] in have,
+        f"{file} has {', '.join(map(str, have)) or 'nothing'}; name the {what} with --{what}",
+    )
+    return names[0]
+
+
+def _optional(arrays: dict[str, Any], mask: str | None, file: Path) -> Any:
+    if mask is not None:
+        return arrays[_named(arrays, mask, MASK_NAMES, file, "mask")]
+    return next((arrays[name] for name in MASK_NAMES if name in arrays), None)
+
+
+def _long(
+    frame: pd.DataFrame, file: Path, inputs: str | None, targets: str | None, sequence: str | None
+) -> Data:
+    columns = list(frame.columns)
+    key = _named(columns, sequence, SEQUENCE_NAMES, file, "sequence")
+    target = _named(columns, targets, TARGET_NAMES, file, "targets")
+    order = next((name for name in POSITION_NAMES if name in columns and not inputs), None)
+    rest = [name for name in columns if name not in (key, target, order)]
+    tokens = inputs.split(",") if inputs else rest
+    for name in tokens:
+        require(name in columns, f"{file} has no column {name!r}")
+        require(
+            pd.api.types.is_numeric_dtype(frame[name]),
+            f"column {name!r} of {file} is not numeric; choose the token's columns with --inputs",
+        )
+    require(len(tokens) > 0, f"{file} has no column left for the tokens")
+    if order is not None:
+        frame = frame.sort_values([key, order], kind="stable")
+    groups = frame.groupby(key, sort=False)
+    require(
+        bool((groups[target].nunique(dropna=False) == 1).all()),
+        f"column {target!r} of {file} changes within a sequence",
+    )
+    sequences = [group.to_numpy(np.float64) for _, group in groups[tokens]]
+    return Data(sequences, groups[target].first().to_numpy(), None)

@@ -1,0 +1,141 @@
+"""The user's data, checked: sequences, targets or labels, and which tokens are real."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headwise.core.errors import require
+from headwise.training.training import Loss
+
+Kind = Literal["regression", "classification"]
+LEAST_SAMPLES = 500
+MOST_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Sequences, what they are mapped to, and which tokens are real."""
+
+    inputs: Float[np.ndarray, "samples length token_dim"]
+    targets: Float[np.ndarray, "samples outputs"]  # numbers, or one-hot classes
+    mask: Bool[np.ndarray, "samples length"] | None
+    kind: Kind
+
+    @property
+    def count(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def length(self) -> int:
+        return self.inputs.shape[1]
+
+    @property
+    def loss(self) -> Loss:
+        return "mse" if self.kind == "regression" else "cross-entropy"
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all the numbers."""
+        digest = hashlib.sha256(f"{self.kind}{self.inputs.shape}{self.targets.shape}".encode())
+        for array in (self.inputs, self.targets, self.mask):
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @classmethod
+    def of(cls, inputs: Any, targets: Any, mask: Any = None, kind: Kind | None = None) -> "Samples":
+        """Check what the user gave; sequences of different lengths come as a list."""
+        if isinstance(inputs, list | tuple) and len({len(row) for row in inputs}) > 1:
+            require(mask is None, "a mask goes with an array; a list of sequences has its lengths")
+            inputs, mask = _pad(inputs)
+        tokens = _array(inputs, "inputs")
+        tokens = tokens[:, :, None] if tokens.ndim == 2 else tokens
+        require(
+            tokens.ndim == 3 and min(tokens.shape) >= 1 and tokens.dtype.kind in "fiub",
+            f"inputs are numbers of shape (samples, length, token_dim), not {tokens.dtype} of "
+            f"shape {tokens.shape}",
+        )
+        values = _array(targets, "targets")
+        require(
+            values.ndim in (1, 2) and len(values) == len(tokens),
+            f"there are {len(tokens)} sequences but targets of shape {values.shape}; expected "
+            f"({len(tokens)},) or ({len(tokens)}, outputs)",
+        )
+        keep = None if mask is None else _array(mask, "mask").astype(bool)
+        if keep is not None:
+            require(
+                keep.shape == tokens.shape[:2],
+                f"the mask has shape {keep.shape}, the sequences {tokens.shape[:2]}",
+            )
+            require(bool(keep.any(1).all()), "the mask leaves a sequence without a token")
+            tokens = np.where(keep[:, :, None], tokens, 0)
+            keep = None if keep.all() else keep
+        tokens = tokens.astype(np.float32)
+        require(bool(np.isfinite(tokens).all()), "the inputs hold NaN or infinite values")
+        kind = _guess(values) if kind is None else kind
+        require(
+            kind in ("regression", "classification"), "kind is 'regression' or 'classification'"
+        )
+        numbers = _numbers(values) if kind == "regression" else _one_hot(values)
+        return cls(tokens, numbers, keep, kind)
+
+    @property
+    def constant(self) -> bool:
+        """Every output is the same for all sequences."""
+        return bool((self.targets.min(0) == self.targets.max(0)).all())
+
+
+def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    arrays = [_array(row, "a sequence") for row in rows]
+    arrays = [row[:, None] if row.ndim == 1 else row for row in arrays]
+    dims = {row.shape[1] for row in arrays if row.ndim == 2}
+    require(
+        all(row.ndim == 2 and len(row) for row in arrays) and len(dims) == 1,
+        "every sequence is an array (length, token_dim) of the same token_dim, at least one token",
+    )
+    longest = max(len(row) for row in arrays)
+    padded = np.zeros((len(arrays), longest, dims.pop()), np.float32)
+    mask = np.zeros(padded.shape[:2], bool)
+    for index, row in enumerate(arrays):
+        padded[index, : len(row)], mask[index, : len(row)] = row, True
+    return padded, mask
+
+
+def _array(values: Any, name: str) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values)
+    require(array.ndim >= 1, f"{name} is a single value, not an array")
+    return array
+
+
+def _guess(values: np.ndarray) -> Kind:
+    """Labels are text, booleans, or a few whole numbers that recur; everything else is a number."""
+    if values.dtype.kind in "OUSb":
+        return "classification"
+    few = values.ndim == 1 and len(np.unique(values)) <= min(MOST_CLASSES, len(values) / 20)
+    return "classification" if values.dtype.kind in "iu" and few else "regression"
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    require(values.dtype.kind in "fiub", f"targets of type {values.dtype} are not numbers")
+    numbers = values.astype(np.float64).reshape(len(values), -1)
+    require(bool(np.isfinite(numbers).all()), "the targets hold NaN or infinite values")
+    return numbers
+
+
+def _one_hot(values: np.ndarray) -> np.ndarray:
+    require(values.ndim == 1 or values.shape[1] == 1, "class labels are one for each sequence")
+    if values.dtype.kind == "f":
+        require(bool(np.isfinite(values).all()), "the labels hold NaN or infinite values")
+    labels = values.ravel().astype(str) if values.dtype == object else values.ravel()
+    classes, index = np.unique(labels, return_inverse=True)
+    require(
+        len(classes) <= MOST_CLASSES,
+        f"there are {len(classes)} classes; the probe takes at most {MOST_CLASSES}",
+    )
+    return np.eye(len(classes))[index]

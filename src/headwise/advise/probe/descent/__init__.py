@@ -1,0 +1,1 @@
+"""Training from many heads to one, and reading the transition off the errors."""

@@ -1,0 +1,76 @@
+"""Finished descents on disk, so that an interrupted probe goes on where it was."""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from headwise.advise.probe.descent.descent import Descent, DescentPlan
+from headwise.core.errors import InputError
+
+_KIND = "headwise probe, version 1"
+
+
+class DescentFile:
+    """A JSON file, written whole or not at all; without a path nothing is kept."""
+
+    def __init__(self, path: str | Path | None, fingerprint: str) -> None:
+        self._path = None if path is None else Path(path)
+        self._lock = Lock()
+        self._content: dict[str, Any] = {"kind": _KIND, "probes": {}}
+        if self._path is not None and self._path.exists():
+            self._content = _read(self._path)
+        self._descents: dict[str, Any] = self._content["probes"].setdefault(fingerprint, {})
+
+    def get(self, plan: DescentPlan) -> Descent | None:
+        found = self._descents.get(_key(plan))
+        if found is None:
+            return None
+        return Descent(
+            plan,
+            errors=_by_heads(found["errors"]),
+            train_errors=_by_heads(found["train_errors"]),
+            removal_costs=_by_heads(found["removal_costs"]),
+            token_counts=_by_heads(found["token_counts"]),
+        )
+
+    def put(self, descent: Descent) -> None:
+        """Keep a finished descent."""
+        if self._path is None or not descent.finished:
+            return
+        with self._lock:
+            data = asdict(descent)
+            del data["plan"], data["finished"]
+            self._descents[_key(descent.plan)] = data
+            _write(self._path, json.dumps(self._content))
+
+
+def _by_heads(table: dict[str, float]) -> dict[int, float]:
+    return {int(heads): value for heads, value in table.items()}
+
+
+def _key(plan: DescentPlan) -> str:
+    return json.dumps(asdict(plan), sort_keys=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as the state of a probe: {error}") from error
+    if not isinstance(content, dict) or content.get("kind") != _KIND:
+        raise InputError(f"{path} is not the state of a probe; name another file")
+    return content
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as scratch:
+            scratch.write(text)
+        os.replace(scratch.name, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,159 @@
+"""The transition in training: descents of several seeds until the answer is clear."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from headwise.advise.probe.data.prepare import Prepared, prepare
+from headwise.advise.probe.data.samples import Samples
+from headwise.advise.probe.descent.descent import (
+    BATCH,
+    RATE,
+    Descent,
+    DescentOutOfTime,
+    DescentPlan,
+    descend,
+    held_out_error,
+    probe_shape,
+    train_on,
+)
+from headwise.advise.probe.descent.state import DescentFile
+from headwise.advise.probe.verdict import HeadVerdict, judge
+from headwise.nets.initial import initial_params
+
+HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
+WIDE_STEPS, TUNING_STEPS = 8000, 2000
+MOST_EPOCHS = 50  # few samples seen more often are learnt by heart
+CLEAR = 0.97
+SCREENING_STEPS, SCREENING_HEADS = 3000, 8
+POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
+NOTHING_LEARNT = 0.9  # of the error of a constant
+FIRST_SEEDS, WIDE_SEED, MORE_SEEDS = (0, 1), 2, (3, 4, 5)
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass
+class Clock:
+    """Counts steps and time; raises DescentOutOfTime where training can be interrupted."""
+
+    seconds: float
+    on_progress: Progress
+    planned: int = 0
+    taken: int = 0
+    stopped: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def report(self, steps: int) -> None:
+        self.taken += steps
+        self.on_progress(self.taken / max(self.planned, 1), "training")
+        if self.stopped or self.elapsed > self.seconds:
+            raise DescentOutOfTime
+
+
+@dataclass(frozen=True)
+class Transition:
+    """All descents, and what they say together."""
+
+    descents: tuple[Descent, ...]
+    most_heads: int
+
+    @property
+    def in_time(self) -> bool:
+        return all(descent.finished for descent in self.descents)
+
+    @property
+    def hopeful(self) -> bool:
+        """Something was learnt and there is time left."""
+        return self.in_time and min(self.errors().values()) < NOTHING_LEARNT
+
+    def train_error(self, heads: int) -> float:
+        """The smallest error on training data with so many heads, or else with more or fewer."""
+        exact = [d.train_errors[heads] for d in self.descents if heads in d.train_errors]
+        return min(exact or [e for d in self.descents for e in d.train_errors.values()])
+
+    def errors(self, head_dim: int | None = None) -> dict[int, float]:
+        """Smallest held-out error by heads: over seeds, and over head sizes unless one is named."""
+        chosen = [d for d in self.descents if head_dim in (None, d.plan.head_dim)]
+        heads = sorted({heads for descent in chosen for heads in descent.errors})
+        return {h: min(d.errors[h] for d in chosen if h in d.errors) for h in heads}
+
+    @property
+    def verdict(self) -> HeadVerdict:
+        return judge(self.errors(), self.most_heads)
+
+
+def find_transition(
+    data: Prepared,
+    most_heads: int,
+    seed: int,
+    clock: Clock,
+    state: DescentFile,
+    jobs: int | None = None,
+) -> Transition:
+    """Two seeds with narrow heads and one with wide ones; three longer seeds if still unclear."""
+    share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
+
+    def plan(number: int, head_dim: int, longer: int = 1) -> DescentPlan:
+        return DescentPlan(
+            seed=1000 * seed + number,
+            head_dim=head_dim,
+            most_heads=most_heads,
+            wide_steps=round(share * longer * WIDE_STEPS),
+            tuning_steps=round(share * longer * TUNING_STEPS),
+        )
+
+    first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
+    found = run(data, first, clock, state, jobs)
+    transition = Transition(tuple(found), most_heads)
+    if transition.hopeful and transition.verdict.confidence < CLEAR:
+        longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
+        found += run(data, longer, clock, state, jobs)
+    return Transition(tuple(found), most_heads)
+
+
+def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
+    """Does the order of the tokens matter? Two short trainings, with positions and without."""
+    errors = []
+    clock.planned += 2 * SCREENING_STEPS
+    for positions in (False, True):
+        data = prepare(samples, seed, positions)
+        shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
+        start = initial_params(shape, seed)
+        try:
+            params, _ = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock.report)
+        except DescentOutOfTime:
+            return False
+        errors.append(held_out_error(data, shape, params))
+    return errors[1] < POSITIONS_PAY * errors[0]
+
+
+def run(
+    data: Prepared, plans: Sequence[DescentPlan], clock: Clock, state: DescentFile, jobs: int | None
+) -> list[Descent]:
+    """The descents, from the state where it has them, else trained, a thread each."""
+    known = {plan: state.get(plan) for plan in plans}
+    todo = [plan for plan in plans if known[plan] is None]
+    clock.planned += sum(plan.steps for plan in todo)
+    with ThreadPoolExecutor(jobs or _cores()) as pool:
+        futures = [pool.submit(descend, data, plan, clock.report) for plan in todo]
+        try:
+            for plan, future in zip(todo, futures, strict=True):
+                known[plan] = descent = future.result()
+                state.put(descent)
+        except BaseException:
+            clock.stopped = True
+            raise
+    return [descent for descent in known.values() if descent is not None]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

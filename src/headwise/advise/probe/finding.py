@@ -1,0 +1,76 @@
+"""What a probe found: an answer with its evidence, or a refusal that says what is missing."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from headwise.advise.probe.verdict import CONFIDENT
+from headwise.lab import study
+
+COLUMNS = ("method", "quantity", "heads", "head_dim", "length", "seed", "value")
+ERROR = "held-out error"
+
+
+@dataclass(frozen=True)
+class Finding(study.Conclusion):
+    """`heads` is None where the evidence does not support an answer; `sentence` says why.
+
+    `interval` holds 95 % of the probability, `confidence` is that of `heads` itself. `evidence`
+    is a table: one measured number a row. `notes` are what else was seen, a sentence each.
+    """
+
+    interval: tuple[int, int] | None = None
+    confidence: float = 0.0
+    evidence: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def heads(self) -> int | None:
+        return self.value
+
+    @property
+    def confident(self) -> bool:
+        return self.conclusive and self.confidence >= CONFIDENT
+
+    def __str__(self) -> str:
+        lines = [self.sentence, *self.notes]
+        if self.settled_by:
+            lines.append(f"What would settle it: {self.settled_by}.")
+        return "\n".join(lines)
+
+    def errors(self) -> pd.Series:
+        """The smallest held-out error by number of heads."""
+        rows = self.evidence[self.evidence["quantity"] == ERROR]
+        return rows.groupby("heads")["value"].min()
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        rows = self.evidence.astype(object).where(self.evidence.notna(), None)
+        return {
+            "heads": self.heads,
+            "interval": list(self.interval) if self.interval else None,
+            "confidence": round(self.confidence, 4),
+            "confident": self.confident,
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+            "settled_by": self.settled_by,
+            "seconds": round(self.seconds, 1),
+            "evidence": rows.to_dict("records"),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_data(), ensure_ascii=False)
+
+    def figure(self, path: str | Path | None = None) -> alt.Chart:
+        """Error against heads, or influential tokens; written to .png, .svg or .html if asked."""
+        from headwise.report.probe import draw
+
+        chart = draw(self)
+        if path is not None:
+            chart.save(str(path), **({"scale_factor": 2} if str(path).endswith(".png") else {}))
+        return chart

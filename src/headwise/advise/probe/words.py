@@ -1,0 +1,143 @@
+"""What was measured, in sentences and as rows of the evidence table."""
+
+import pandas as pd
+
+from headwise.advise.probe.counting.invariance import Invariance
+from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.data.prepare import Prepared
+from headwise.advise.probe.descent.lengths import LengthTrend
+from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
+from headwise.advise.probe.finding import ERROR
+from headwise.advise.probe.verdict import HeadVerdict
+
+
+def sentence(verdict: HeadVerdict, confidence: float, transition: Transition | None) -> str:
+    heads, (low, high) = verdict.heads, verdict.interval
+    word = "head" if heads == 1 else "heads"
+    parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
+    errors = transition.errors() if transition is not None else {}
+    if heads in errors:
+        after = errors[heads] / min(errors[more] for more in errors if more >= heads)
+        if heads - 1 in errors:
+            fall = errors[heads - 1] / errors[heads]
+            parts.append(
+                f"Error falls {_times(fall)} from {heads - 1} to {heads} heads and "
+                f"{_times(max(after, 1.0))} after, to {errors[heads]:.1e} of a constant's."
+            )
+        else:
+            parts.append(
+                f"With one head the error is {errors[heads]:.1e} of a constant's; more heads "
+                f"lower it {_times(max(after, 1.0))}."
+            )
+    return " ".join(parts)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f}×" if factor >= 10 else f"{factor:.1f}×"
+
+
+def rank_notes(heads: int, transition: Transition | None) -> list[str]:
+    """Do the heads need more than a few dimensions?"""
+    if transition is None:
+        return []
+    narrow, wide = (
+        transition.errors(HEAD_DIM).get(heads),
+        transition.errors(WIDE_HEAD_DIM).get(heads),
+    )
+    if narrow is None or wide is None:
+        return []
+    enough = narrow < 2 * wide
+    return [
+        f"{HEAD_DIM} dimensions a head {'are enough' if enough else 'are too few'}: with {heads} "
+        f"heads the error is {narrow:.1e} with {HEAD_DIM} dimensions a head and {wide:.1e} with "
+        f"{WIDE_HEAD_DIM}."
+    ]
+
+
+def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) -> list[str]:
+    if counted is None:
+        return []
+    how = {
+        "gradients": "by gradients",
+        "differences": "by finite differences",
+        "copies": "by replacing tokens",
+    }[counted.method]
+    notes = [
+        f"At most {counted.count} of {counted.length} tokens influence the target at once "
+        f"({counted.support} of {len(counted.counts)} inputs; {how}, noise {counted.noise:.1%} of "
+        "the target's deviation)."
+    ]
+    if invariance is not None:
+        order = "does not matter" if invariance.permutations else "matters"
+        notes.append(f"The order of the tokens {order}.")
+        if len(invariance.counts_by_length) > 1:
+            counts = ", ".join(
+                f"{count} of {length}"
+                for length, count in sorted(invariance.counts_by_length.items())
+            )
+            notes.append(f"Influential tokens by length: {counts}.")
+    return notes
+
+
+def data_notes(data: Prepared | None, positions: bool) -> list[str]:
+    if data is None:
+        return []
+    notes = []
+    if positions:
+        notes.append("The networks were given positions: without them the error is larger.")
+    if data.compressed:
+        notes.append("The target's heavy tails were compressed (asinh).")
+    return notes
+
+
+def counted_rows(counted: Sensitivity | None) -> list[tuple[object, ...]]:
+    if counted is None:
+        return []
+    tally = pd.Series(counted.counts).value_counts().sort_index()
+    return [
+        (
+            "sensitivity",
+            "inputs with so many influential tokens",
+            int(count),
+            None,
+            None,
+            None,
+            int(n),
+        )
+        for count, n in tally.items()
+    ]
+
+
+def transition_rows(transition: Transition | None) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for descent in transition.descents if transition is not None else ():
+        tables = {
+            ("transition", ERROR): descent.errors,
+            ("transition", "training error"): descent.train_errors,
+            ("ablation", "loss factor when the head was removed"): descent.removal_costs,
+            ("surrogate", "influential tokens"): descent.token_counts,
+        }
+        for (method, quantity), values in tables.items():
+            for heads, value in values.items():
+                plan = descent.plan
+                rows.append((method, quantity, heads, plan.head_dim, None, plan.seed, value))
+    return rows
+
+
+def length_notes(heads: int | None, trend: LengthTrend) -> list[str]:
+    """Does the trend with the length turn around where the heads become enough?"""
+    if heads is None:
+        return []
+    scores = {count: trend.reversal(count) for count in (heads - 1, heads)}
+    told = [f"{score:.2g} with {h} heads" for h, score in scores.items() if score is not None]
+    return [f"Reversal with the length: {', '.join(told)}."] if told else []
+
+
+def length_rows(trend: LengthTrend) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for length, descent in trend.descents.items():
+        for heads, error in descent.errors.items():
+            plan = descent.plan
+            row = ("length", "error at this length", heads, plan.head_dim, length, plan.seed, error)
+            rows.append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""Heads and dimensions by layer as data: schedules, filling a budget, cutting, the plan file."""

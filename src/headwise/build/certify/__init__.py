@@ -1,0 +1,1 @@
+"""Certificates of built networks: their terms, rounding, and attacks on them."""

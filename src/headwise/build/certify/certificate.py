@@ -1,0 +1,104 @@
+"""A certificate: a sup-norm error bound, as the sum of the terms it is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headwise.build.certify.attack import Attack, Check, measure, search
+from headwise.build.maps.declared import Box
+from headwise.core.errors import require
+from headwise.nets.module import ClassTokenNet
+from headwise.tasks.retrieval import Retrieval
+
+
+@dataclass(frozen=True)
+class Term:
+    """One source of error: its bound, and the formula with its numbers."""
+
+    name: str
+    value: float
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """|network(X) − target(X)| ≤ `error` for every input whose tokens lie in the box."""
+
+    terms: tuple[Term, ...]
+    asked: float | None
+    assumptions: tuple[str, ...]
+    task: Retrieval
+    net: ClassTokenNet = field(repr=False)
+    box: Box = field(repr=False)
+    tie_gaps: tuple[float, ...] = field(repr=False, default=())
+
+    @property
+    def error(self) -> float:
+        """The certified error: the sum of the terms."""
+        return sum(term.value for term in self.terms)
+
+    def term(self, name: str) -> Term:
+        """A term by its name."""
+        return next(term for term in self.terms if term.name == name)
+
+    def holds_on(self, samples: Float[Tensor, "count length dim"]) -> Check:
+        """The error on these inputs, next to the certified one; truthy if none exceeds it."""
+        inputs = samples.double()
+        require(
+            inputs.shape[1:] == (self.task.length, self.task.token_dim),
+            f"the certificate is for sequences of shape ({self.task.length}, "
+            f"{self.task.token_dim}), not {tuple(inputs.shape[1:])}; for another length see "
+            "at_length",
+        )
+        low, high = (torch.from_numpy(side) for side in self.box)
+        require(
+            bool(((inputs >= low) & (inputs <= high)).all()),
+            "the certificate speaks of tokens in its box only: every coordinate from "
+            f"{self.box.low.min():g} to {self.box.high.max():g}",
+        )
+        return measure(self.net, self.task, inputs, self.error)
+
+    def attack(
+        self,
+        seconds: float = 5.0,
+        seed: int = 0,
+        rounds: int | None = None,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Attack:
+        """Search for the worst input; its error next to the certified one.
+
+        Each round's inputs depend on (seed, round) alone, so `rounds` makes a search repeatable.
+        """
+        return search(
+            self.net,
+            self.task,
+            self.box,
+            self.tie_gaps,
+            self.error,
+            seconds,
+            seed,
+            rounds,
+            on_progress,
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """The certificate as JSON data."""
+        return {
+            "certified_error": self.error,
+            "asked_error": self.asked,
+            "terms": [{"name": t.name, "value": t.value, "why": t.why} for t in self.terms],
+            "assumptions": list(self.assumptions),
+            "length": self.task.length,
+            "box": {"low": self.box.low.tolist(), "high": self.box.high.tolist()},
+        }
+
+    def __str__(self) -> str:
+        asked = "" if self.asked is None else f" (asked: {self.asked:g})"
+        lines = [f"certified sup-norm error: {self.error:.4g}{asked}"]
+        lines += [f"  {term.value:10.3e}  {term.name}: {term.why}" for term in self.terms]
+        lines += ["  Assumes:"] + [f"  - {sentence}" for sentence in self.assumptions]
+        return "\n".join(lines)

@@ -1,0 +1,201 @@
+"""Piecewise-linear interpolation as a ReLU network, with its error bound.
+
+On a box cut into cells of sides s_1..s_d, the Freudenthal (Kuhn) triangulation splits each cell
+into d! simplices, one for each order of the coordinates. All corners of a cell lie on the sphere
+of radius R = ½√(Σ s_j²) about its centre c, so for x = Σ λ_k v_k in a simplex with corners v_k
+
+    Σ λ_k |v_k − x|² = R² − |x − c|² ≤ R².
+
+Hence the interpolant Σ λ_k f(v_k) is within L·R of an L-Lipschitz f (Jensen), and within M·R²/2
+of an f whose second derivatives are bounded by M (Taylor at x; the linear terms cancel).
+
+In units of cells the hat function of a node is the box spline with directions e_1..e_d and
+(1,…,1): the differences, in those d + 1 directions, of the truncated power relu(min_j z_j). So
+
+    interpolant(z) = Σ_m b_m relu(min_j (z_j + 1 − m_j)),   b = ∇_1 … ∇_d ∇_(1,…,1) f(nodes),
+
+which takes one unit a node instead of a network of its own for each hat function.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, inf, prod, sqrt
+
+import numpy as np
+from jaxtyping import Float
+
+from headwise.build.maps.relu import UNIT, Network, layer
+
+MOST_AXES = 3
+
+
+@dataclass(frozen=True)
+class InterpolationGrid:
+    """A box cut into `cells[j]` equal parts along axis j."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    cells: tuple[int, ...]
+
+    @classmethod
+    def of_radius(
+        cls, low: Sequence[float], high: Sequence[float], radius: float
+    ) -> "InterpolationGrid":
+        """The coarsest grid of about cubic cells with circumradius at most `radius`."""
+        side = 2 * radius / sqrt(len(low))
+        sides = [float(b) - float(a) for a, b in zip(low, high, strict=True)]
+        cells = tuple(max(1, 1 if side == inf else ceil(length / side)) for length in sides)
+        return cls(tuple(map(float, low)), tuple(map(float, high)), cells)
+
+    @property
+    def radius(self) -> float:
+        """Circumradius of a cell."""
+        sides = ((b - a) / n for a, b, n in zip(self.low, self.high, self.cells, strict=True))
+        return sqrt(sum(side**2 for side in sides)) / 2
+
+    @property
+    def node_count(self) -> int:
+        return prod(n + 1 for n in self.cells)
+
+    def nodes(self) -> Float[np.ndarray, "nodes dim"]:
+        """The nodes, the last axis running fastest."""
+        axes = [
+            np.linspace(a, b, n + 1)
+            for a, b, n in zip(self.low, self.high, self.cells, strict=True)
+        ]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
+
+    def units(self) -> tuple[np.ndarray, np.ndarray]:
+        """(scale, shift): z = scale·x + shift counts cells from the lower corner."""
+        low, cells = np.array(self.low), np.array(self.cells, np.float64)
+        sides = np.array(self.high) - low
+        scale = cells / np.where(sides > 0, sides, 1.0)
+        return scale, -low * scale
+
+    def hidden_widths(self) -> tuple[int, ...]:
+        """The widths of `interpolant`'s hidden layers, known before anything is allocated."""
+        if len(self.cells) == 1:
+            return (self.cells[0],)
+        first = self.cells[0] + self.cells[1] + 1
+        if len(self.cells) == 2:
+            return (first + 1, self.node_count)
+        third = self.cells[0] + self.cells[2] + 1
+        return (first + 2, first * third + first + 1, self.node_count)
+
+
+def radius_for(error: float, lipschitz: float | None, curvature: float | None) -> float:
+    """The largest circumradius for which one of the two bounds promises `error`."""
+    by_slope = 0.0 if lipschitz is None else (inf if lipschitz == 0 else error / lipschitz)
+    by_curve = (
+        0.0 if curvature is None else (inf if curvature == 0 else sqrt(2 * error / curvature))
+    )
+    return max(by_slope, by_curve)
+
+
+def interpolation_error(
+    grid: InterpolationGrid, lipschitz: float | None, curvature: float | None
+) -> float:
+    """The better of L·R and M·R²/2."""
+    by_slope = inf if lipschitz is None else lipschitz * grid.radius
+    by_curve = inf if curvature is None else curvature * grid.radius**2 / 2
+    return min(by_slope, by_curve)
+
+
+def ridge(
+    scale: Float[np.ndarray, " dim"], shift: float, values: Float[np.ndarray, "nodes out"]
+) -> Network:
+    """x ↦ the piecewise-linear function of z = ⟨scale, x⟩ + shift with these values at 0, 1, 2, …
+
+    values[0] + Σ_j b_j relu(z − j), b_0 the first slope and b_j the change of slope at j.
+    """
+    cells = len(values) - 1
+    first = layer(np.tile(scale, (cells, 1)), shift - np.arange(cells))
+    slopes, error = _difference(values, np.zeros_like(values), (1,))
+    slopes, error = slopes[1:], error[1:]  # the first row is the value itself, kept as the bias
+    bends, error = _difference(slopes, error, (1,))
+    largest = cells - np.arange(cells, dtype=np.float64)
+    slack = largest @ error + _moved(bends, values, cells + abs(shift))
+    return [first, layer(bends.T, values[0], slack)]
+
+
+def interpolant(grid: InterpolationGrid, values: Float[np.ndarray, "nodes out"]) -> Network:
+    """The interpolant of `values` at the grid's nodes, for points of the box."""
+    scale, shift = grid.units()
+    if len(grid.cells) == 1:
+        return ridge(scale, float(shift[0]), values)
+    middle = (values.max(0) + values.min(0)) / 2  # smaller coefficients, smaller rounding
+    sizes, axes = [n + 1 for n in grid.cells], len(grid.cells)
+    table = (values - middle).reshape(*sizes, -1)
+    error = UNIT * np.abs(table)
+    for direction in (*np.eye(axes, dtype=int), np.ones(axes, dtype=int)):
+        table, error = _difference(table, error, tuple(int(step) for step in direction))
+    coefficients, error = (each.reshape(grid.node_count, -1) for each in (table, error))
+    index = np.indices(sizes).reshape(axes, -1)
+    largest = (np.array(sizes)[:, None] - index).min(0).astype(np.float64)  # of a unit, in the box
+    reach = max(grid.cells) + float(np.abs(shift).max())
+    slack = largest @ error + _moved(coefficients, values, reach)
+    truncated = _plane_powers if axes == 2 else _space_powers
+    return [*truncated(grid, scale, shift), layer(coefficients.T, middle, slack)]
+
+
+def _plane_powers(grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray) -> Network:
+    """relu(min(z_1, z_2)) at every node m, as relu(q − m_1 − relu(z_1 − z_2 − (m_1 − m_2)))."""
+    first, offsets = _first_layer(grid, scale, shift)
+    m1, m2 = (index.ravel() for index in np.indices([n + 1 for n in grid.cells]))
+    second = np.zeros((grid.node_count, len(first[0])))
+    rows = np.arange(grid.node_count)
+    second[rows, m1 - m2 - offsets[0]] = -1
+    second[:, -1] = 1  # q = z_1 + 1
+    return [layer(*first), layer(second, -m1.astype(float))]
+
+
+def _space_powers(grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray) -> Network:
+    """relu(min(z_1, z_2, z_3)): the minimum of two, less what the third is below it."""
+    (weight, bias), offsets = _first_layer(grid, scale, shift)
+    count = len(offsets)
+    first = layer(
+        np.concatenate([weight, np.diag(scale)[2:]]), np.append(bias, shift[2] + 1)
+    )  # rows: relu(z_1 − z_2 − c) for each offset c; q = z_1 + 1; r = z_3 + 1
+    thirds = np.arange(-grid.cells[2], grid.cells[0] + 1)
+    pair, third = (index.ravel() for index in np.indices((count, len(thirds))))
+    below = np.zeros((len(pair), count + 2))  # relu(q − r − e − relu(z_1 − z_2 − c)), e = m_1 − m_3
+    below[np.arange(len(pair)), pair] = -1
+    below[:, count], below[:, count + 1] = 1, -1
+    keep = np.eye(count + 1, count + 2)  # values that are not negative pass a ReLU unchanged
+    second = layer(
+        np.concatenate([keep, below]), np.concatenate([np.zeros(count + 1), -thirds[third]])
+    )
+    m1, m2, m3 = (index.ravel() for index in np.indices([n + 1 for n in grid.cells]))
+    rows, pairs = np.arange(grid.node_count), m1 - m2 - offsets[0]
+    last = np.zeros((grid.node_count, len(second.bias)))
+    last[rows, pairs] = -1
+    last[:, count] = 1
+    last[rows, count + 1 + pairs * len(thirds) + (m1 - m3 - thirds[0])] = -1
+    return [first, second, layer(last, -m1.astype(float))]
+
+
+def _first_layer(
+    grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Rows z_1 − z_2 − c for every offset c = m_1 − m_2 of two nodes, then q = z_1 + 1."""
+    offsets = np.arange(-grid.cells[1], grid.cells[0] + 1)
+    axes = np.diag(scale)
+    weight = np.concatenate([np.tile(axes[0] - axes[1], (len(offsets), 1)), axes[:1]])
+    return (weight, np.append(shift[0] - shift[1] - offsets, shift[0] + 1)), offsets
+
+
+def _difference(
+    table: np.ndarray, error: np.ndarray, direction: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """table[m] − table[m − direction] (0 outside), with a bound on its rounding error."""
+    inside = tuple(slice(step, None) for step in direction)
+    before = tuple(slice(None, -step if step else None) for step in direction)
+    new, new_error = table.copy(), error.copy()
+    new[inside] -= table[before]
+    new_error[inside] += error[before]
+    return new, new_error + UNIT * np.abs(new)
+
+
+def _moved(coefficients: np.ndarray, values: np.ndarray, reach: float) -> np.ndarray:
+    """What a few roundings of the node's places, and of the values there, can change."""
+    return UNIT * (8 * (reach + 1) * np.abs(coefficients).sum(0) + 16 * np.abs(values).max(0))

@@ -1,0 +1,1 @@
+"""What more than one room needs, once: specifications, errors, files, intervals, time, progress."""

@@ -1,0 +1,104 @@
+"""Worker processes: one torch thread each, jobs in, records out.
+
+Each worker has a pipe of its own. A worker whose parent is gone finds the pipe broken at its next
+word and ends, so a killed run leaves no orphans; a worker that dies is noticed by its parent.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, cast
+
+from headwise.core.errors import InputError
+from headwise.lab.run import Run
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended without an answer."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Job number `job` has finished this fraction of its work."""
+
+    job: int
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Job number `job` is done."""
+
+    job: int
+    records: list[Any]
+
+
+def run_jobs(
+    jobs: Sequence[Sequence[Run]], workers: int, unfinished: Path | None = None
+) -> Generator[Progress | Finished]:
+    """Work through the jobs, reporting as they go; closing the iterator stops the workers.
+
+    In the folder `unfinished` long jobs leave checkpoints.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(enumerate(jobs))
+    team: dict[Connection, Any] = {}
+    try:
+        for _ in range(min(workers, len(jobs))):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, unfinished), daemon=True)
+            process.start()
+            theirs.close()
+            team[ours] = process
+            ours.send(next(waiting))
+        while team:
+            for pipe in cast(list[Connection], wait(list(team))):
+                message = pipe.recv()
+                if isinstance(message, InputError):
+                    raise message
+                yield message
+                if isinstance(message, Finished):
+                    job = next(waiting, None)
+                    pipe.send(job)
+                    if job is None:
+                        team.pop(pipe).join()
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        ended = wait([process.sentinel for process in team.values()], timeout=5)
+        dead = [process for process in team.values() if process.sentinel in ended]
+        for process in dead:
+            process.join()  # its files close a moment before its exit code is known
+        codes = ", ".join(str(process.exitcode) for process in dead)
+        raise WorkerDied(f"a worker process died (exit code {codes}); out of memory?") from None
+    finally:
+        for process in team.values():
+            process.kill()
+            process.join()
+
+
+def _work(pipe: Connection, unfinished: Path | None) -> None:
+    """A worker's life: take a job, report progress, hand in the records, until told to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    import torch
+
+    from headwise.lab.work import perform
+    from headwise.training.memory import keep_freed_memory
+
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    try:
+        while (task := pipe.recv()) is not None:
+            number, runs = task
+
+            def report(fraction: float, number: int = number) -> None:
+                pipe.send(Progress(number, fraction))
+
+            try:
+                pipe.send(Finished(number, perform(runs, report, unfinished)))
+            except InputError as error:
+                pipe.send(error)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        os._exit(1)  # the parent is gone: nobody is left to report to

@@ -1,0 +1,1 @@
+"""The kinds of runs there are: a file a kind."""

@@ -1,0 +1,117 @@
+"""A bound on how far each head's attention moves, on the calibration inputs.
+
+The certificate and its proof are `headwise.theory.saturation`'s: a row of attention moves by at
+most tanh(ε / 2) in total variation, ε half the spread of the change of its scores.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.measure.measurement import score_maps
+from headwise.pretrained.measure.observe import Observed, observe
+from headwise.pretrained.plan.reductions import LayerReductions
+from headwise.pretrained.plan.shapes import LayerShape
+from headwise.pretrained.text.calibration import token_count
+from headwise.theory.saturation import VACUOUS, row_changes
+
+
+@dataclass
+class HeadCertificate:
+    """Largest total-variation change of an attention row over the inputs seen: bound and truth."""
+
+    layer: int
+    head: int
+    bound: float
+    mean_bound: float
+    measured: float
+    rows: int
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says no more than that probabilities are at most one."""
+        return self.bound > VACUOUS
+
+
+def certify(
+    model: Any,
+    sites: list[AttentionSite],
+    reductions: list[LayerReductions],
+    shapes: tuple[LayerShape, ...],
+    batches: list[dict[str, Tensor]],
+    tokens: int = 2048,
+) -> list[HeadCertificate]:
+    """Bound and measure every remaining head's change, with the original's inputs to each layer."""
+    some = []
+    for batch in batches[:: max(1, token_count(batches) // tokens)]:
+        some.append(batch)
+    zeros = {
+        layer: {name: np.zeros(site.heads) for name in ("bound", "total", "truth")}
+        for layer, site in enumerate(sites)
+    }
+    rows = dict.fromkeys(range(len(sites)), 0)
+
+    def look(layer: int, seen: Observed) -> None:
+        query, key = reduced_heads(seen, reductions[layer], shapes[layer])
+        change = row_changes(
+            *(_array(scores) for scores in (seen.scores(), seen.scores(query, key)))
+        )
+        bound = change.bound
+        sums = zeros[layer]
+        sums["bound"] = np.maximum(sums["bound"], bound.max((0, 2)))
+        sums["truth"] = np.maximum(sums["truth"], change.shift.max((0, 2)))
+        sums["total"] += bound.sum((0, 2))
+        rows[layer] += bound.shape[0] * bound.shape[2]
+
+    observe(model, sites, some, look)
+    return [
+        HeadCertificate(
+            layer,
+            head,
+            float(zeros[layer]["bound"][head]),
+            float(zeros[layer]["total"][head]) / rows[layer],
+            float(zeros[layer]["truth"][head]),
+            rows[layer],
+        )
+        for layer, shape in enumerate(shapes)
+        for group in shape.groups
+        for head in group.heads
+    ]
+
+
+def _array(scores: Tensor) -> np.ndarray[Any, Any]:
+    return scores.detach().cpu().numpy()
+
+
+def reduced_heads(
+    seen: Observed, reductions: LayerReductions, shape: LayerShape
+) -> tuple[Tensor, Tensor]:
+    """Queries and keys (at their full size) whose scores are those of the reduced layer."""
+    site = seen.site
+    dims = [group.qk_dim if group.heads else site.head_dim for group in shape.groups]
+    maps = score_maps(site, reductions, dims).to(seen.query)
+    query, key = seen.query @ maps.mT, seen.key
+    moments = reductions.moments
+    if shape.query_rank is not None:
+        query = _projected(query, reductions, "query", shape.query_rank, moments.input_mean)
+    if shape.key_rank is not None:
+        key = _projected(key, reductions, "key", shape.key_rank, moments.input_mean)
+    return query, key
+
+
+def _projected(
+    heads: Tensor, reductions: LayerReductions, role: str, rank: int, input_mean: Tensor | None
+) -> Tensor:
+    assert input_mean is not None
+    factor, affine = getattr(reductions, f"{role}_factor"), getattr(reductions.weights, role)
+    mean = affine.weight.double() @ input_mean
+    if affine.bias is not None:
+        mean = mean + affine.bias
+    matrix = (factor.back[:, :rank] @ factor.into[:rank]).to(heads)
+    flat = heads.transpose(1, 2).flatten(2) - mean.to(heads)
+    changed = flat @ matrix.mT + mean.to(heads)
+    return torch.unflatten(changed, -1, (heads.shape[1], -1)).transpose(1, 2)

@@ -1,0 +1,224 @@
+"""Second moments of what flows through each attention layer, and of the loss gradient there.
+
+One forward and one backward pass over the calibration data fill the sums of as many layers as fit
+into `memory_limit`; larger models take several passes, at least one layer each. Nothing but sums
+is kept, so memory does not grow with the data.
+
+The sums, per query head unless said otherwise (g_y is the gradient of the objective's score with
+respect to y, so E[g gᵀ] is its curvature at y):
+
+- context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ], and E[(Σ c·g_c)²], the sum
+  over a sequence: the curvature of a gate on the head, so half of it estimates what removal costs;
+- query q: E[q qᵀ], E[g_q g_qᵀ]. By the chain rule g_q = scale · Σ_j g_ij k_j over the score's
+  gradients g_ij, and these sum to zero over j: moments of g_q are moments of the keys, weighted by
+  sensitivity and centred, as the softmax's invariance asks;
+- with RoPE, for each key group the moments of a_p = q̄_p g_p over its pairs p (as complex numbers),
+  real and imaginary parts side by side: the gradient with respect to a complex gain on pair p.
+  (RoPE turns q and g_q alike, so their product does not see it.);
+- with RoPE, of the layer: mean and E[x xᵀ] of the input, E[g_q g_qᵀ], E[g_k g_kᵀ] across heads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.measure.objectives import Objective
+from headwise.pretrained.text.calibration import to_device
+
+Progress = Callable[[int], None]
+
+
+@dataclass
+class LayerMoments:
+    """Sums over the calibration data, already divided: second moments a token or a unit of loss."""
+
+    context_mean: Float[Tensor, "heads dim"]
+    context: Float[Tensor, "heads dim dim"]
+    context_gradient: Float[Tensor, "heads dim dim"]
+    gate_gradient: Float[Tensor, " heads"]
+    query: Float[Tensor, "heads dim dim"]
+    query_gradient: Float[Tensor, "heads dim dim"]
+    gain: Float[Tensor, "groups gains gains"] | None
+    input_mean: Float[Tensor, " hidden"] | None
+    input: Float[Tensor, "hidden hidden"] | None
+    all_query_gradient: Float[Tensor, "rows rows"] | None
+    all_key_gradient: Float[Tensor, "rows rows"] | None
+
+
+def statistics_bytes(site: AttentionSite) -> int:
+    """Memory of one layer's sums (float64)."""
+    head = 4 * site.heads * site.head_dim**2
+    if not site.rotary:
+        return 8 * head
+    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    gain = site.kv_heads * (site.group_size * site.head_dim) ** 2
+    return 8 * (head + gain + site.hidden**2 + rows**2 + keys**2)
+
+
+class _Sums:
+    """Adds up one layer's products as hooks deliver values and gradients."""
+
+    def __init__(self, site: AttentionSite) -> None:
+        self.site = site
+        self.totals: dict[str, Tensor] = {}
+        self.tokens = 0
+        self.units = 0
+
+    def add(self, name: str, value: Tensor) -> None:
+        if name in self.totals:
+            self.totals[name] += value
+        else:
+            self.totals[name] = value.double()
+
+    def hook(self, model: nn.Module) -> list[Any]:
+        site = self.site
+        handles = [
+            model.get_submodule(site.query.path).register_forward_hook(self._on_query),
+            model.get_submodule(site.output).register_forward_pre_hook(self._on_context),
+        ]
+        if site.rotary:
+            handles.append(model.get_submodule(site.key.path).register_forward_hook(self._on_key))
+        return handles
+
+    def _on_query(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        site = self.site
+        output = _tracked(output)
+        query = _by_head(site.query.columns(output.detach()), site.head_dim)
+        self.tokens += query.shape[1]
+        self.add("query", query.mT @ query)
+        if site.rotary:
+            x = inputs[0].detach().flatten(0, -2).float()
+            self.add("input_mean", x.sum(0))
+            self.add("input", x.T @ x)
+        _on_gradient(output, lambda gradient: self._on_query_gradient(query, gradient))
+        return output
+
+    def _on_query_gradient(self, query: Tensor, gradient: Tensor) -> None:
+        site = self.site
+        flat = site.query.columns(gradient).flatten(0, -2).float()
+        by_head = _by_head(flat, site.head_dim)
+        self.add("query_gradient", by_head.mT @ by_head)
+        if site.rotary:
+            self.add("all_query_gradient", flat.T @ flat)
+            gains = _gain_gradients(query, by_head, site.group_size)
+            self.add("gain", gains.mT @ gains)
+
+    def _on_key(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        output = _tracked(output)
+
+        def on_gradient(gradient: Tensor) -> None:
+            flat = self.site.key.columns(gradient).flatten(0, -2).float()
+            self.add("all_key_gradient", flat.T @ flat)
+
+        _on_gradient(output, on_gradient)
+        return output
+
+    def _on_context(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        dim, sequences = self.site.head_dim, inputs[0].shape[0]
+        context = _by_head(inputs[0].detach(), dim)
+        self.add("context_mean", context.sum(1))
+        self.add("context", context.mT @ context)
+
+        def on_gradient(gradient: Tensor) -> None:
+            by_head = _by_head(gradient, dim)
+            self.add("context_gradient", by_head.mT @ by_head)
+            gate = torch.unflatten((context * by_head).sum(-1), 1, (sequences, -1)).sum(-1)
+            self.add("gate_gradient", gate.square().sum(-1))
+
+        _on_gradient(inputs[0], on_gradient)
+
+    def moments(self) -> LayerMoments:
+        def mean(name: str, count: int) -> Tensor:
+            return self.totals[name] / count
+
+        tokens, units = self.tokens, self.units
+        rotary = self.site.rotary
+        return LayerMoments(
+            context_mean=mean("context_mean", tokens),
+            context=mean("context", tokens),
+            context_gradient=mean("context_gradient", units),
+            gate_gradient=mean("gate_gradient", units),
+            query=mean("query", tokens),
+            query_gradient=mean("query_gradient", units),
+            gain=mean("gain", units) if rotary else None,
+            input_mean=mean("input_mean", tokens) if rotary else None,
+            input=mean("input", tokens) if rotary else None,
+            all_query_gradient=mean("all_query_gradient", units) if rotary else None,
+            all_key_gradient=mean("all_key_gradient", units) if rotary else None,
+        )
+
+
+def _tracked(output: Tensor) -> Tensor:
+    """The tensor as a part of a graph; a graph starts at the first layer that is measured."""
+    return output if output.requires_grad else output.detach().requires_grad_()
+
+
+def _on_gradient(tensor: Any, hook: Callable[[Tensor], None]) -> None:
+    tensor.register_hook(hook)
+
+
+def _by_head(flat: Tensor, dim: int) -> Float[Tensor, "heads tokens dim"]:
+    return torch.unflatten(flat.flatten(0, -2).float(), -1, (-1, dim)).transpose(0, 1)
+
+
+def _gain_gradients(
+    query: Float[Tensor, "heads tokens dim"],
+    gradient: Float[Tensor, "heads tokens dim"],
+    group: int,
+) -> Float[Tensor, "groups tokens gains"]:
+    """∂score/∂(real, imaginary gain) of every pair, the group's heads one after the other."""
+    q = torch.complex(*query.chunk(2, dim=-1))
+    g = torch.complex(*gradient.chunk(2, dim=-1))
+    product = q.conj() * g
+    gains = torch.cat([product.real, product.imag], dim=-1)
+    return torch.unflatten(gains, 0, (-1, group)).transpose(1, 2).flatten(2)
+
+
+def collect_moments(
+    model: nn.Module,
+    sites: list[AttentionSite],
+    batches: list[dict[str, Tensor]],
+    objective: Objective,
+    seed: int,
+    progress: Progress = lambda steps: None,
+) -> list[LayerMoments]:
+    """Moments of these layers in one pass; call with as many sites as memory allows."""
+    rng = np.random.default_rng([seed, 0])
+    device = next(model.parameters()).device
+    sums = [_Sums(site) for site in sites]
+    handles = [handle for s in sums for handle in s.hook(model)]
+    training, trainable = model.training, [p for p in model.parameters() if p.requires_grad]
+    model.eval().requires_grad_(False)
+    try:
+        for inputs in to_device(batches, device):
+            with torch.enable_grad():
+                pull = objective.pull(model(**inputs), rng)
+            torch.autograd.backward(pull.tensor, pull.gradient)
+            for s in sums:
+                s.units += pull.units
+            progress(1)
+    finally:
+        for handle in handles:
+            handle.remove()
+        model.train(training)
+        for parameter in trainable:
+            parameter.requires_grad_()
+    return [s.moments() for s in sums]
+
+
+def passes(sites: list[AttentionSite], memory_limit: int = 2**28) -> list[list[AttentionSite]]:
+    """The layers in runs whose sums fit into `memory_limit` bytes, never less than one layer."""
+    runs: list[list[AttentionSite]] = []
+    for site in sites:
+        used = sum(statistics_bytes(s) for s in runs[-1]) if runs else 0
+        if runs and used + statistics_bytes(site) <= memory_limit:
+            runs[-1].append(site)
+        else:
+            runs.append([site])
+    return runs

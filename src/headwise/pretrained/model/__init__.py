@@ -1,0 +1,1 @@
+"""Models with reduced attention: modules, weights, files."""

@@ -1,0 +1,185 @@
+"""Open a checkpoint safely, save a compressed model, open it again.
+
+Only safetensors are read: a pickle can run code. A compressed model's shape travels in its
+config.json (entry "headwise"), so transformers' own `save_pretrained` carries it along.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from headwise.core.errors import InputError, require
+from headwise.core.spec import from_data, to_data
+from headwise.pretrained.adapters import FAMILIES, require_supported
+from headwise.pretrained.model.apply import install
+from headwise.pretrained.plan.plan_file import CompressionPlan, check_shape, write_plan
+from headwise.pretrained.plan.shapes import LayerLayout
+
+PLAN_FILE = "headwise_plan.json"
+REPORT_FILE = "headwise_report.json"
+
+
+def transformers() -> Any:
+    """The transformers package, or a sentence on how to get it."""
+    try:
+        import transformers as package
+    except ImportError as error:
+        raise InputError(
+            "pretrained models need transformers: pip install 'headwise[pretrained]'"
+        ) from error
+    return package
+
+
+def load_model(name: str | Path) -> Any:
+    """The original model of a hub id or folder, in its own class, ready to be measured."""
+    config = _config(name)
+    require(
+        getattr(config, "headwise", None) is None,
+        f"{name} is compressed already; start from the original, or use headwise.from_pretrained",
+    )
+    return _load(_model_class(config), name)
+
+
+def from_pretrained(name: str | Path, **options: Any) -> Any:
+    """Open a compressed checkpoint (or an ordinary one) into its transformers class.
+
+    Options are those of transformers' `from_pretrained` (`dtype`, `device_map`, ...).
+    """
+    config = _config(name)
+    layouts = getattr(config, "headwise", None)
+    original = _model_class(config)
+    if layouts is None:
+        return _load(original, name, **options)
+
+    def build(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
+        original.__init__(self, config, *args, **kwargs)
+        _install_layouts(self, layouts)
+
+    # Under the original's name and module, so that transformers renames old weights as usual.
+    members = {"__init__": build, "__module__": original.__module__}
+    compressed = type(original.__name__, (original,), members)
+    model = _load(compressed, name, **options)
+    model.__class__ = original
+    return model
+
+
+def _install_layouts(model: Any, data: Any) -> None:
+    layouts = from_data(data)
+    sites = FAMILIES[model.config.model_type](model)
+    valid = isinstance(layouts, tuple) and all(isinstance(part, LayerLayout) for part in layouts)
+    require(
+        valid and len(layouts) == len(sites),
+        "config.json's entry 'headwise' does not describe this model's layers",
+    )
+    for site, layout in zip(sites, layouts, strict=True):
+        check_shape(layout.shape, site)
+        install(model, site, layout)
+
+
+def record_layouts(model: Any, layouts: list[LayerLayout]) -> None:
+    """Write the shape into the configuration, from where `save_pretrained` stores it."""
+    model.config.headwise = to_data(layouts)
+
+
+def load_tokenizer(name: str | Path) -> Any:
+    try:
+        return transformers().AutoTokenizer.from_pretrained(str(name))
+    except Exception as error:
+        raise InputError(f"{name} has no tokenizer that opens: {_first_line(error)}") from error
+
+
+def save_compressed(
+    model: Any,
+    folder: Path,
+    *,
+    plan: CompressionPlan,
+    report: dict[str, Any],
+    tokenizer: Any = None,
+) -> None:
+    """Write the checkpoint, its plan and its report: all of it, or nothing."""
+    with whole_folder(folder) as staging:
+        model.save_pretrained(staging)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(staging)
+        write_plan(plan, staging / PLAN_FILE)
+        (staging / REPORT_FILE).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A new folder that appears, complete, when the block ends without an error."""
+    require(not folder.exists(), f"{folder} exists; choose a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield staging
+        staging.chmod(0o755)
+        os.replace(staging, folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _config(name: str | Path) -> Any:
+    folder = Path(name)
+    if folder.exists():
+        _require_checkpoint(folder)
+    try:
+        config = transformers().AutoConfig.from_pretrained(str(name))
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{name} is neither a folder with a model that transformers can open nor a model on "
+            f"the hub: {_first_line(error)}"
+        ) from error
+    require_supported(config)
+    return config
+
+
+def _require_checkpoint(folder: Path) -> None:
+    require(folder.is_dir(), f"{folder} is a file; give the model's folder")
+    require((folder / "config.json").is_file(), f"{folder} has no config.json: not a model folder")
+    if not any(folder.glob("*.safetensors")):
+        pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
+        require(
+            not pickles,
+            f"{folder} has its weights only as a pickle, which can run code when opened; convert "
+            "them to safetensors first (with transformers' save_pretrained, if you trust them)",
+        )
+        raise InputError(f"{folder} has no weights: no *.safetensors file in it")
+
+
+def _model_class(config: Any) -> Any:
+    package = transformers()
+    names = getattr(config, "architectures", None) or []
+    found = getattr(package, names[0], None) if names else None
+    return found or package.AutoModel._model_mapping[type(config)]
+
+
+def _load(cls: Any, name: str | Path, **options: Any) -> Any:
+    options.setdefault("dtype", "auto")
+    try:
+        model, info = cls.from_pretrained(
+            str(name), use_safetensors=True, output_loading_info=True, **options
+        )
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{name} cannot be loaded: {_first_line(error)}") from error
+    missing = sorted(info["missing_keys"])
+    attention = [key for key in missing if "pooler" not in key]
+    require(
+        not attention and not info.get("mismatched_keys"),
+        f"{name} is incomplete: {', '.join(attention[:3]) or 'some weights'} "
+        "missing or of the wrong size",
+    )
+    return cast(Any, model).eval()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

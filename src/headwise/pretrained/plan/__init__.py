@@ -1,0 +1,1 @@
+"""Which head keeps how much: allocation, baselines, the plan file."""

@@ -1,0 +1,146 @@
+"""What people do without headwise, under the same interface, so that anyone can compare.
+
+- `uniform-svd`: every head to the same size by the SVD of its weights alone; with RoPE, the pairs
+  of largest weight norm.
+- `prune-heads`: remove the heads with the smallest gradient importance (Michel et al. 2019, with
+  the squared gate gradient).
+- `random`: remove heads by lot.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from headwise.core.errors import InputError, require
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.plan.allocate import Budget, total
+from headwise.pretrained.plan.counts import shape_cost
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.reductions import LayerReductions, PairOrder, narrowing
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
+
+
+def baseline_plan(measurement: Measurement, budget: Budget, method: str) -> CompressionPlan:
+    """The baseline's plan within the budget."""
+    if method == "uniform-svd":
+        layers = _uniform(measurement, budget)
+    else:
+        layers = _pruned(measurement, budget, by_lot=method == "random")
+    return CompressionPlan(
+        model=measurement.identity,
+        method=method,
+        layers=layers,
+        budget={"counts": budget.counts, "fraction": budget.fraction},
+        seed=measurement.seed,
+    )
+
+
+def baseline_reductions(measurement: Measurement, method: str) -> list[LayerReductions]:
+    """How the baseline cuts: by weights alone, or (heads are only removed) with nothing kept."""
+    layers = []
+    for site, layer in zip(measurement.sites, measurement.reductions, strict=True):
+        moments = replace(layer.moments, context_mean=torch.zeros_like(layer.moments.context_mean))
+        layer = replace(layer, moments=moments)
+        layers.append(_weights_only(site, layer) if method == "uniform-svd" else layer)
+    return layers
+
+
+def _weights_only(site: AttentionSite, layer: LayerReductions) -> LayerReductions:
+    """Moments as if inputs and gradients were white: then the narrowing is the weights' own SVD."""
+    weights, dim = layer.weights, site.head_dim
+    query, key = _by_head(weights.query.weight, dim), _by_head(weights.key.weight, dim)
+    value = _by_head(weights.value.weight, dim)
+    value_moment = value @ value.mT
+    output = _by_head(weights.output.weight.T, dim)
+    output_moment = output @ output.mT
+    moments = replace(layer.moments, context=value_moment.repeat_interleave(site.group_size, dim=0))
+    values = narrowing(
+        torch.unflatten(output_moment, 0, (-1, site.group_size)).sum(1), value_moment
+    )
+    if not site.rotary:
+        queries = narrowing(key @ key.mT, query @ query.mT)
+        return replace(layer, moments=moments, values=values, queries=queries)
+    pairs = [_largest_pairs(query, key, group, site) for group in range(site.kv_heads)]
+    return replace(layer, moments=moments, values=values, pairs=pairs)
+
+
+def _by_head(weight: torch.Tensor, dim: int) -> torch.Tensor:
+    return torch.unflatten(weight.double(), 0, (-1, dim))
+
+
+def _largest_pairs(
+    query: torch.Tensor, key: torch.Tensor, group: int, site: AttentionSite
+) -> PairOrder:
+    heads = query[group * site.group_size : (group + 1) * site.group_size]
+    of_query = torch.unflatten(heads.square().sum((0, 2)), 0, (2, -1)).sum(0)
+    of_key = torch.unflatten(key[group].square().sum(1), 0, (2, -1)).sum(0)
+    order = (of_query * of_key).argsort(descending=True)
+    count = len(order)
+    unit = torch.zeros(2 * site.group_size, count, dtype=torch.float64)
+    unit[0::2] = 1.0
+    return PairOrder(order, unit.expand(count + 1, -1, -1), torch.zeros(count + 1))
+
+
+def _cost(measurement: Measurement, shapes: list[LayerShape], counts: str) -> int:
+    parts = zip(measurement.sites, shapes, measurement.reductions, strict=True)
+    return sum(
+        shape_cost(site, shape, layer.weights, counts, means=False) for site, shape, layer in parts
+    )
+
+
+def _uniform(measurement: Measurement, budget: Budget) -> tuple[LayerShape, ...]:
+    limit = budget.fraction * total(measurement, budget.counts)
+    site = measurement.sites[0]
+    step = 2 if site.rotary else 1
+    largest = range(site.head_dim, 0, -step)
+    # Equal sizes, or values one step larger: as near to the budget as uniformity allows.
+    for qk_dim, v_dim in ((q, v) for q in largest for v in (q + step, q) if v <= site.head_dim):
+        shapes = [resized(full_shape(site), qk_dim, v_dim) for site in measurement.sites]
+        if _cost(measurement, shapes, budget.counts) <= limit:
+            return tuple(shapes)
+    raise InputError(
+        f"keeping {budget.fraction:.1%} leaves uniform-svd less than one dimension a head"
+    )
+
+
+def resized(shape: LayerShape, qk_dim: int, v_dim: int) -> LayerShape:
+    """The shape with all its groups at these sizes."""
+    groups = [GroupShape(heads=g.heads, qk_dim=qk_dim, v_dim=v_dim) for g in shape.groups]
+    return LayerShape(groups=tuple(groups))
+
+
+def _pruned(measurement: Measurement, budget: Budget, *, by_lot: bool) -> tuple[LayerShape, ...]:
+    """Remove heads one by one (whole key groups where the cache is counted) until it fits."""
+    limit = budget.fraction * total(measurement, budget.counts)
+    shapes = [full_shape(site) for site in measurement.sites]
+    candidates: list[tuple[float, int, tuple[int, ...]]] = []
+    rng = np.random.default_rng([measurement.seed, 1])
+    for layer, (site, curves) in enumerate(zip(measurement.sites, measurement.curves, strict=True)):
+        per = site.group_size if budget.counts == "cache" else 1
+        for first in range(0, site.heads, per):
+            heads = tuple(range(first, first + per))
+            worth = rng.random() if by_lot else float(curves.removal[list(heads)].sum())
+            candidates.append((worth, layer, heads))
+    for _, layer, heads in sorted(candidates):
+        if _cost(measurement, shapes, budget.counts) <= limit:
+            break
+        left = without(shapes[layer], heads)
+        if any(group.heads for group in left.groups):
+            shapes[layer] = left
+    require(
+        _cost(measurement, shapes, budget.counts) <= limit,
+        f"keeping {budget.fraction:.1%} would remove every head of a layer",
+    )
+    return tuple(shapes)
+
+
+def without(shape: LayerShape, heads: tuple[int, ...]) -> LayerShape:
+    """The shape with these query heads removed; a key head goes with its last query head."""
+    groups = []
+    for group in shape.groups:
+        left = tuple(head for head in group.heads if head not in heads)
+        kept = GroupShape(heads=left, qk_dim=group.qk_dim, v_dim=group.v_dim)
+        groups.append(kept if left else GroupShape(heads=(), qk_dim=0, v_dim=0))
+    return LayerShape(groups=tuple(groups))

@@ -1,0 +1,1 @@
+"""Studies of the allocation paper (arXiv 2510.03784)."""

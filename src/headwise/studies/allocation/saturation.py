@@ -1,0 +1,223 @@
+"""Does softmax forgive low rank, and the more the longer the sequence? Rows and outputs apart."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headwise.lab.kinds.watched_attention import Saturation
+from headwise.lab.run import Run
+from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.nets.decoder import DecoderShape
+from headwise.studies.allocation import shared
+from headwise.training.text_training import TextTraining
+
+WEIGHTS: tuple[Any, ...] = ("trained", "random", "independent")
+FALLS = -0.05  # powers of the length above this are no fall: 3 % when the length doubles
+CLEAR = 0.9  # a later half whose change is above this share of the earlier half's is not less
+NOT_TESTED = Verdict("not tested", "no two lengths were measured")
+
+
+def parts(
+    shape: DecoderShape,
+    training: TextTraining,
+    ranks: tuple[int, ...],
+    lengths: tuple[int, ...],
+    seeds: int,
+) -> dict[str, list[Run]]:
+    """Every rank at every length; that values are independent does not change rows."""
+    task = shared.packaged_text(shape.length)
+
+    def runs(what: Any, kinds: tuple[Any, ...]) -> list[Run]:
+        return [
+            Run(
+                task=task,
+                net=Saturation(shape=shape, weights=weights, rank=r, length=length, what=what),
+                training=training,
+                seed=seed,
+            )
+            for weights, r, length, seed in product(kinds, ranks, lengths, range(seeds))
+        ]
+
+    trained = shared.training_runs(shape, training, seeds)
+    rows, outputs = runs("rows", WEIGHTS[:2]), runs("outputs", WEIGHTS)
+    return {"rows": rows, "outputs": outputs, "training": trained}
+
+
+def quick_parts() -> dict[str, list[Run]]:
+    training = TextTraining(steps=400, rate=0.004, batch=4, validation=16, evaluations=1)
+    shape = shared.uniform_decoder(4, 4, 16, 256)
+    return parts(shape, training, (1, 2, 4, 8), (16, 32, 64, 128, 256), seeds=2)
+
+
+def standard_parts() -> dict[str, list[Run]]:
+    training = TextTraining(steps=1500, rate=0.003, batch=4, validation=16, evaluations=1)
+    shape = shared.uniform_decoder(6, 4, 32, 512)
+    return parts(shape, training, (1, 2, 4, 8, 16), (16, 32, 64, 128, 256, 512), seeds=4)
+
+
+def full_parts() -> dict[str, list[Run]]:
+    training = TextTraining(steps=4000, rate=0.002, batch=4, validation=16, evaluations=1)
+    shape = shared.uniform_decoder(6, 6, 64, 1024)
+    return parts(shape, training, (1, 2, 4, 8, 16, 32), (16, 64, 256, 1024), seeds=5)
+
+
+def slopes(results: pd.DataFrame, part: str) -> pd.DataFrame:
+    """By weights and rank: the power of the length with which the error goes."""
+    found = results[results["part"] == part]
+    rows = []
+    for (weights, rank), group in found.groupby(["weights", "rank"]):
+        means = np.log(group["error"]).groupby(group["length"]).mean()
+        if len(means) > 1:
+            power = float(np.polyfit(np.log(means.index.to_numpy(float)), means, 1)[0])
+            rows.append({"weights": weights, "rank": int(rank), "power": power})
+    return pd.DataFrame(rows, columns=["weights", "rank", "power"])
+
+
+def _falls(results: pd.DataFrame, part: str, kinds: tuple[str, ...]) -> Verdict:
+    found = slopes(results, part)
+    found = found[found["weights"].isin(kinds)]
+    if found.empty:
+        return NOT_TESTED
+    means = found.groupby("weights")["power"].agg(["min", "max"])
+    numbers = ", ".join(
+        f"{weights}: length^({row['min']:+.2f}) to ({row['max']:+.2f})"
+        for weights, row in means.iterrows()
+    )
+    return Verdict("holds" if (found["power"] < FALLS).all() else "does not hold", numbers)
+
+
+def rows_fall(results: pd.DataFrame) -> Verdict:
+    return _falls(results, "rows", ("trained", "random"))
+
+
+def outputs_fall(results: pd.DataFrame) -> Verdict:
+    return _falls(results, "outputs", ("trained",))
+
+
+def outputs_fall_less(results: pd.DataFrame) -> Verdict:
+    """The paper's argument is about rows; what a layer passes on is outputs."""
+    rows, outputs = slopes(results, "rows"), slopes(results, "outputs")
+    both = rows.merge(outputs, on=["weights", "rank"], suffixes=("_rows", "_outputs"))
+    both = both[both["weights"] == "trained"]
+    if both.empty:
+        return NOT_TESTED
+    less = both["power_outputs"] > both["power_rows"]
+    return Verdict(
+        "holds" if less.all() else "does not hold",
+        f"trained weights: rows go with length^({both['power_rows'].mean():+.2f}), outputs with "
+        f"length^({both['power_outputs'].mean():+.2f}), in the mean over ranks",
+    )
+
+
+def certificate_holds(results: pd.DataFrame) -> Verdict:
+    if "excess" not in results or results["excess"].dropna().empty:
+        return NOT_TESTED
+    worst = float(results["excess"].max())
+    watched = results[results["part"] == "rows"]
+    kinds = watched.groupby("weights")[["shift", "bound"]].mean()
+    numbers = ", ".join(
+        f"{weights}: {row['shift']:.3f} of at most {row['bound']:.3f}"
+        for weights, row in kinds.iterrows()
+    )
+    return Verdict(
+        "holds" if worst <= 1e-9 else "does not hold",
+        f"mean total variation, in the layer where it is largest: {numbers}",
+    )
+
+
+def later_layers_saturate_more(results: pd.DataFrame) -> Verdict:
+    """Outputs of the trained decoders: the later half of the layers against the earlier half."""
+    found = results[(results["part"] == "outputs") & (results["weights"] == "trained")]
+    columns = sorted(column for column in found.columns if column.startswith("layer_"))
+    if found.empty or not columns:
+        return NOT_TESTED
+    means = found[columns].mean()
+    middle = len(columns) // 2
+    ratio = float(means.iloc[middle:].mean() / means.iloc[:middle].mean())
+    numbers = ", ".join(f"{name[6:]}: {value:.3f}" for name, value in means.items())
+    return Verdict(
+        "holds" if ratio < CLEAR else "does not hold",
+        f"mean change of the output by layer: {numbers}; later half / earlier half {ratio:.2f}",
+    )
+
+
+def finding(results: pd.DataFrame) -> Conclusion:
+    rows, outputs = rows_fall(results), outputs_fall(results)
+    if "not tested" in (rows.status, outputs.status):
+        return Conclusion("Inconclusive: too little was measured.", None, "running the study")
+    first = "moves less" if rows.status == "holds" else "does not always move less"
+    second = "its output too" if outputs.status == "holds" else "its output hardly does"
+    return Conclusion(
+        f"With longer sequences a rank-reduced head's attention row {first}, {second}: "
+        f"{outputs_fall_less(results).numbers}.",
+        int(outputs.status == "holds"),
+    )
+
+
+def _figure(part: str, title: str, kinds: str) -> Figure:
+    return Figure(
+        name=part,
+        title=title,
+        caption=f"Change against the length of the sequence; a line a rank, a panel for {kinds}.",
+        panels={part: part},
+        x="length",
+        colour="rank",
+        x_log=True,
+        facet="weights",
+    )
+
+
+SATURATION = Study(
+    name="saturation",
+    title="Does a long sequence forgive heads of low rank?",
+    question="How far do attention rows and outputs of rank-reduced heads move, over rank × "
+    "length, on trained and on random weights?",
+    paper=shared.PAPER,
+    tiers={
+        "quick": Tier("about 100 CPU-seconds: 1 minute on two cores", quick_parts),
+        "standard": Tier("about 2 CPU-hours: 1 hour on two cores (estimated)", standard_parts),
+        "full": Tier("about 40 CPU-hours (estimated): width 384, length 1024", full_parts),
+    },
+    parts={
+        "rows": "Attention rows: Euclidean distance",
+        "outputs": "Heads' outputs: distance / spread of the values",
+        "training": "Decoders to watch",
+    },
+    published=shared.nothing_published,
+    claims=(
+        Claim("The change of the attention row falls with the length", "2510.03784", rows_fall),
+        Claim("On trained weights so does the change of the output", "headwise", outputs_fall),
+        Claim("but the output's falls less than the row's", "headwise", outputs_fall_less),
+        Claim("No row breaks the certificate tanh(ε/2)", "headwise", certificate_holds),
+        Claim("Later layers saturate more", "2510.03784", later_layers_saturate_more),
+    ),
+    figures=(
+        _figure(
+            "rows",
+            "How far attention rows move when heads are cut to a rank",
+            "trained weights and for random ones",
+        ),
+        _figure(
+            "outputs",
+            "How far outputs move when heads are cut to a rank",
+            "trained weights, random ones, and random ones with values that are noise",
+        ),
+    ),
+    finding=finding,
+    notes=(
+        shared.TEXT_NOTE,
+        shared.CUT_NOTE,
+        "Rows are those of the last quarter of the positions, which see nearly all keys. Queries "
+        "and keys are cut, values are not.",
+        "Quick: 4 layers of 4 heads of 16, trained at length 256 for 400 steps. Standard: 6 × 4 "
+        "heads of 32, length 512, 1500 steps. Full: 6 × 6 heads of 64, length 1024, 4000 steps.",
+    ),
+    setting=("weights", "rank", "length"),
+    rows=("weights", "rank"),
+    columns="length",
+    error="change",
+    score="mean",
+    error_is="Euclidean distance of attention rows; of outputs, divided by the values' spread",
+)

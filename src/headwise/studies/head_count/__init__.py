@@ -1,0 +1,1 @@
+"""Studies of the head-count paper (arXiv 2510.06662)."""

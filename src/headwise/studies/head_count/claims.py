@@ -1,0 +1,190 @@
+"""The head-count paper's claims, each a function of the result table."""
+
+import numpy as np
+import pandas as pd
+
+from headwise.lab.study import Conclusion, Verdict
+from headwise.studies.published import published_tables
+from headwise.theory.head_count import reversal_score
+
+DROP = 10.0  # a fall of the error by this factor at one head more is a sharp drop
+FLAT = 3.0  # beyond the drop, one head more may still change the error by this factor
+
+_NOT_TESTED = Verdict("not tested", "not part of this tier")
+
+
+def smallest(results: pd.DataFrame, part: str, **where: int) -> pd.DataFrame:
+    """Smallest NMSE over seeds: rows are heads, columns are lengths."""
+    chosen = results[results["part"] == part]
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return chosen.pivot_table(index="heads", columns="length", values="error", aggfunc="min")
+
+
+def finding(results: pd.DataFrame) -> Conclusion:
+    """At which number of heads does the error fall, and at every length alike?"""
+    errors = smallest(results, "transition")
+    if errors.empty or errors.isna().to_numpy().any():
+        return Conclusion(
+            "Not all runs of the transition are finished.", None, "finishing the study"
+        )
+    steps = errors.index[1:]
+    falls = errors.iloc[:-1].to_numpy() / errors.iloc[1:].to_numpy()  # (heads − 1, lengths)
+    last_sharp = [steps[falls[:, k] >= DROP].max() for k in range(falls.shape[1])]
+    places = {int(h) for h in last_sharp if not np.isnan(h)}
+    if len(places) != 1 or any(np.isnan(h) for h in last_sharp):
+        listing = ", ".join(
+            f"T = {length}: {'none' if np.isnan(h) else int(h)}"
+            for length, h in zip(errors.columns, last_sharp, strict=True)
+        )
+        return Conclusion(
+            f"Inconclusive: a fall of the error by {DROP:.0f}× or more ends at different numbers "
+            f"of heads ({listing}).",
+            None,
+            "more seeds and more steps (a larger tier)",
+        )
+    (dim,) = places
+    at_drop = falls[list(steps).index(dim)]
+    lengths = f"{len(errors.columns)} lengths" if len(errors.columns) > 1 else "the one length"
+    return Conclusion(
+        f"Error falls {at_drop.min():.0f}× or more from {dim - 1} to {dim} heads at every length "
+        f"(T = {', '.join(map(str, errors.columns))}; {lengths}): intrinsic dimension {dim}.",
+        dim,
+    )
+
+
+def _drop(results: pd.DataFrame, part: str, heads: int, **where: int) -> Verdict:
+    errors = smallest(results, part, **where)
+    if not {heads - 1, heads} <= set(errors.index):
+        return _NOT_TESTED
+    falls = errors.loc[heads - 1] / errors.loc[heads]
+    numbers = ", ".join(f"T = {length}: {fall:.1f}×" for length, fall in falls.items())
+    holds = bool((falls >= DROP).all())
+    return Verdict("holds" if holds else "does not hold", f"{heads - 1} → {heads} heads, {numbers}")
+
+
+def drop_at_four(results: pd.DataFrame) -> Verdict:
+    return _drop(results, "transition", 4)
+
+
+def drop_fixed_width(results: pd.DataFrame) -> Verdict:
+    return _drop(results, "fixed-width", 4)
+
+
+def drop_at_three(results: pd.DataFrame) -> Verdict:
+    return _drop(results, "three-features", 3)
+
+
+def drop_two_layers(results: pd.DataFrame) -> Verdict:
+    return _drop(results, "two-layers", 2)
+
+
+def drop_residual_norm(results: pd.DataFrame) -> Verdict:
+    return _drop(results, "residual-norm", 4)
+
+
+def drop_other_dims(results: pd.DataFrame) -> Verdict:
+    verdicts = {dim: _drop(results, "more-dims", dim, intrinsic_dim=dim) for dim in (2, 6, 8)}
+    return _all_of({f"D = {dim}": verdict for dim, verdict in verdicts.items()})
+
+
+def grows_below(results: pd.DataFrame) -> Verdict:
+    return _reversal(results, below=True)
+
+
+def reversed_above(results: pd.DataFrame) -> Verdict:
+    return _reversal(results, below=False)
+
+
+def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
+    """The reversal score is 0 where errors only grow with the length; the paper's run from 4 up."""
+    errors = smallest(results, "transition")
+    if errors.shape[1] < 3:
+        return _NOT_TESTED
+    scores = {
+        int(heads): reversal_score(row.to_dict())
+        for heads, row in errors.iterrows()
+        if (int(heads) < 4) == below
+    }
+    if not scores:
+        return _NOT_TESTED
+    holds = all(score < 0.3 if below else score > 1 for score in scores.values())
+    numbers = ", ".join(f"h = {heads}: {score:.2f}" for heads, score in scores.items())
+    published = published_tables({"transition": "head_count_table2.csv"})
+    theirs = smallest(published, "transition")
+    known = [heads for heads in scores if heads in theirs.index]
+    beside = ", ".join(f"{reversal_score(theirs.loc[h].to_dict()):.2f}" for h in known)
+    bar = "below 0.3" if below else "above 1"
+    return Verdict(
+        "holds" if holds else "does not hold",
+        f"reversal score ({bar}): {numbers}; published: {beside}",
+    )
+
+
+def small_at_four(results: pd.DataFrame) -> Verdict:
+    errors = smallest(results, "transition")
+    if 4 not in errors.index:
+        return _NOT_TESTED
+    worst = float(errors.loc[4].max())
+    numbers = ", ".join(f"T = {length}: {error:.1e}" for length, error in errors.loc[4].items())
+    return Verdict("holds" if worst <= 1.2e-5 else "does not hold", f"{numbers} (bar 1.2e-5)")
+
+
+def slow_in_width(results: pd.DataFrame) -> Verdict:
+    """Correlation of −log error with log width, and order of lengths, for h < D."""
+    part = results[(results["part"] == "width") & (results["heads"] < 4)]
+    if part.empty:
+        return _NOT_TESTED
+    best = part.groupby(["heads", "length", "width"])["error"].min().reset_index()
+    correlations = {
+        (int(heads), int(length)): np.corrcoef(np.log(rows["width"]), -np.log(rows["error"]))[0, 1]
+        for (heads, length), rows in best.groupby(["heads", "length"])
+    }
+    means = best.groupby(["heads", "length"])["error"].apply(lambda e: np.log(e).mean()).unstack()
+    ordered = bool((means.diff(axis=1).iloc[:, 1:] > 0).to_numpy().all())
+    holds = ordered and min(correlations.values()) > 0.8
+    numbers = ", ".join(f"h = {h}, T = {t}: {c:.2f}" for (h, t), c in correlations.items())
+    order = "longer is worse" if ordered else "longer is not always worse"
+    return Verdict(
+        "holds" if holds else "does not hold", f"{order}; correlation (above 0.8): {numbers}"
+    )
+
+
+def draw_matters(results: pd.DataFrame) -> Verdict:
+    ours, orthonormal = smallest(results, "transition"), smallest(results, "orthonormal")
+    shared = ours.columns.intersection(orthonormal.columns)
+    if shared.empty:
+        return _NOT_TESTED
+    drops = [errors.loc[3, shared] / errors.loc[4, shared] for errors in (ours, orthonormal)]
+    holds = bool((drops[1] > drops[0]).all())
+    numbers = ", ".join(
+        f"T = {length}: {drops[0][length]:.0f}× random, {drops[1][length]:.0f}× orthonormal"
+        for length in shared
+    )
+    return Verdict("holds" if holds else "does not hold", numbers)
+
+
+def draws_span_published(results: pd.DataFrame) -> Verdict:
+    """Table 2 gives 9.1e-4 at h = 3, T = 32, for directions that the paper does not state."""
+    part = results[(results["part"] == "draws") & (results["heads"] == 3)]
+    if part.empty:
+        return _NOT_TESTED
+    table = smallest(published_tables({"transition": "head_count_table2.csv"}), "transition")
+    published = float(table.loc[3, 32])
+    best = part.groupby("overlap")["error"].min().sort_values()
+    holds = bool(best.iloc[0] <= published <= best.iloc[-1])
+    return Verdict(
+        "holds" if holds else "does not hold",
+        f"smallest errors at h = 3, T = 32 over {len(best)} draws: {best.iloc[0]:.1e} (overlap "
+        f"{best.index[0]:.2f}) to {best.iloc[-1]:.1e} (overlap {best.index[-1]:.2f}); published "
+        f"{published:.1e}",
+    )
+
+
+def _all_of(verdicts: dict[str, Verdict]) -> Verdict:
+    tested = {name: v for name, v in verdicts.items() if v.status != "not tested"}
+    if not tested:
+        return _NOT_TESTED
+    holds = all(verdict.status == "holds" for verdict in tested.values())
+    numbers = "; ".join(f"{name}: {verdict.numbers}" for name, verdict in tested.items())
+    return Verdict("holds" if holds else "does not hold", numbers)

@@ -1,0 +1,1 @@
+"""Studies of the rank paper (arXiv 2407.16153)."""

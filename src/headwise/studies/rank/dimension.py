@@ -1,0 +1,118 @@
+"""Figure d of the rank paper: rank × dimension."""
+
+import pandas as pd
+
+from headwise.lab.run import Run
+from headwise.lab.study import Claim, Figure, Study, Tier, Verdict
+from headwise.studies.rank import shared
+from headwise.training.streaming import Streaming
+
+SHARES = (0.25, 0.5, 1.0)
+
+
+def _runs(
+    dims: tuple[int, ...],
+    points: int,
+    layers: int,
+    modules: int,
+    ffn_per_dim: int,
+    training: Streaming,
+    seeds: int,
+    shares: tuple[float, ...] = SHARES,
+) -> list[Run]:
+    return [
+        run
+        for dim in dims
+        for run in shared.encoder_runs(
+            [shared.farthest(dim, points)],
+            [int(share * dim) for share in shares],
+            (layers,),
+            (modules,),
+            training,
+            seeds,
+            ffn_per_dim * dim,
+        )
+    ]
+
+
+def quick_parts() -> dict[str, list[Run]]:
+    """d = 4, 8, 16 instead of 16 … 256; one layer, w = 1."""
+    training = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
+    return {"dimension": _runs((4, 8, 16), 8, 1, 1, 4, training, seeds=3)}
+
+
+def standard_parts() -> dict[str, list[Run]]:
+    training = Streaming(steps=8_000, rate=0.01, batch=64)
+    return {"dimension": _runs((8, 16, 32), 8, 1, 4, 8, training, seeds=4)}
+
+
+def full_parts() -> dict[str, list[Run]]:
+    """The paper's size."""
+    training = Streaming(steps=200_000, rate=0.005, batch=256)
+    shares = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+    runs = []
+    for dim in (16, 64, 128, 256):
+        ranks = [int(share * dim) for share in shares]
+        task = [shared.farthest(dim, 16)]
+        runs += shared.encoder_runs(task, ranks, (2,), (8,), training, seeds=5, ffn=2048)
+    return {"dimension": runs}
+
+
+def grows_with_dimension(results: pd.DataFrame) -> Verdict:
+    """At half rank, the error does not fall as the dimension grows."""
+    errors = shared.smallest(results, ["layers", "dim"], rank_share=0.5)
+    curves = [rows.droplevel(0) for _, rows in errors.groupby(level=0) if len(rows) > 1]
+    if not curves:
+        return shared.NOT_TESTED
+    holds = all((curve.diff().dropna() > 0).all() for curve in curves)
+    numbers = ", ".join(f"d = {dim}: {error:.3g}" for dim, error in curves[0].items())
+    return Verdict("holds" if holds else "does not hold", f"half rank, {numbers}")
+
+
+RANK_DIMENSION = Study(
+    name="rank-dimension",
+    title="Does the cost of low rank depend on the dimension?",
+    question="At equal parameters, how does the error depend on rank and dimension?",
+    paper=shared.PAPER,
+    tiers={
+        "quick": Tier("about 110 CPU-seconds: a minute on two cores", quick_parts),
+        "standard": Tier(
+            "about 1.4 CPU-hours: 45 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 11,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
+    },
+    parts={"dimension": "Figure d: rank × dimension"},
+    published=lambda: pd.DataFrame(columns=["part", "error"]),
+    claims=(
+        Claim(
+            "With one layer, full rank is at least 5× below half rank, whatever the dimension",
+            "Figure d",
+            shared.full_rank_wins,
+        ),
+        Claim("With one layer, the error falls with the rank", "Figure d", shared.falls_with_rank),
+        Claim("Half of the rank costs more in higher dimension", "Figure d", grows_with_dimension),
+    ),
+    figures=(
+        Figure(
+            name="dimension",
+            title="Rank and dimension, at equal parameters",
+            caption="Smallest error over seeds against rank / dimension; a line a dimension.",
+            panels={"dimension": "Figure d"},
+            x="rank_share",
+            colour="dim",
+            x_log=True,
+        ),
+    ),
+    finding=shared.rank_finding,
+    notes=(
+        *shared.NOTES,
+        "Quick: d = 4, 8, 16, N = 8, one layer, w = 1, feed-forward width 4·d, batch 64, 2500 "
+        "steps instead of d up to 256, N = 16, two layers, w = 8, 2048, 256, 200,000.",
+        "No numbers could be read off the paper's figure for this sweep.",
+    ),
+    setting=shared.SETTING,
+    rows=("rank_share",),
+    columns="dim",
+    error=shared.ERROR,
+    error_is=shared.ERROR_IS,
+)

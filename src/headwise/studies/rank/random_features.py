@@ -1,0 +1,265 @@
+"""Two points, one layer of rank 1: the lower bound, random features, trained layers, the vote."""
+
+from itertools import product
+
+import pandas as pd
+
+from headwise.lab.kinds.built import Construction, FreshSequences
+from headwise.lab.run import Run
+from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.nets.attention import AttentionNetShape
+from headwise.nets.shape import AttentionShape
+from headwise.studies.rank import shared
+from headwise.tasks.neighbours import Neighbours
+from headwise.theory.rank import error_lower_bound
+from headwise.training.streaming import Streaming
+
+HIGHEST_DEGREE = 9_999
+NEAR = 1.1  # a trained layer within this factor of the lower bound is close to it
+
+
+def pair(dim: int) -> Neighbours:
+    """The theory's distribution: two orthogonal points and a query."""
+    return Neighbours(dim=dim, points=2, sampler="orthogonal")
+
+
+def _built(
+    name: str, dims: tuple[int, ...], heads: tuple[int, ...], sequences: int, seeds: int
+) -> list[Run]:
+    from headwise.build.vote import vote_task
+
+    return [
+        Run(
+            task=vote_task(dim) if name == "vote" else pair(dim),
+            net=Construction(name=name, heads=count),  # type: ignore[arg-type]
+            training=FreshSequences(sequences=sequences),
+            seed=seed,
+        )
+        for dim, count, seed in product(dims, heads, range(seeds))
+    ]
+
+
+def _trained(
+    sizes: list[tuple[int, int]], training: Streaming, seeds: int, values: str = "scalar"
+) -> list[Run]:
+    return [
+        Run(
+            task=pair(dim),
+            net=AttentionNetShape(
+                token_dim=dim,
+                outputs=dim,
+                layer=AttentionShape(heads=heads, qk_dim=1, v_dim=dim),
+                values=values,  # type: ignore[arg-type]
+            ),
+            training=training,
+            seed=seed,
+        )
+        for (dim, heads), seed in product(sizes, range(seeds))
+    ]
+
+
+def quick_parts() -> dict[str, list[Run]]:
+    """d = 8 and 16, up to 2^11 random heads; layers of up to d heads are trained."""
+    dims, training = (8, 16), Streaming(steps=1_500, rate=0.03, batch=256, validation=1 << 15)
+    sizes = [(dim, heads) for dim in dims for heads in (dim // 4, dim // 2, dim)]
+    return {
+        "random-features": _built("random-features", dims, (16, 64, 256, 1024, 2048), 1 << 13, 1),
+        "independent": _built("random-features-independent", dims, (64, 256, 1024), 1 << 13, 1),
+        "trained": _trained(sizes, training, seeds=2),
+        "vote": _built("vote", dims, (64, 256, 1024, 4096), 1 << 12, 1),
+    }
+
+
+def standard_parts() -> dict[str, list[Run]]:
+    dims, training = (8, 16, 32), Streaming(steps=10_000, rate=0.02, batch=512, validation=1 << 16)
+    sizes = [(dim, heads) for dim in dims for heads in (1, dim // 4, dim // 2, dim, 2 * dim)]
+    heads = (16, 64, 256, 1024, 4096, 8192)
+    return {
+        "random-features": _built("random-features", (*dims, 64), heads, 1 << 14, 2),
+        "independent": _built("random-features-independent", (*dims, 64), heads, 1 << 14, 1),
+        "trained": _trained(sizes, training, seeds=2),
+        "vote": _built("vote", (*dims, 64), (64, 256, 1024, 4096), 1 << 14, 2),
+    }
+
+
+def full_parts() -> dict[str, list[Run]]:
+    """Up to 2^14 random heads, as published, and trained layers with full value matrices too."""
+    dims, training = (8, 16, 32, 64), Streaming(steps=100_000, rate=0.01, validation=1 << 17)
+    sizes = [(dim, heads) for dim in dims for heads in (1, dim // 4, dim // 2, dim, 2 * dim)]
+    heads = tuple(2**power for power in range(4, 15))
+    return {
+        "random-features": _built("random-features", dims, heads, 1 << 16, 3),
+        "independent": _built("random-features-independent", dims, heads, 1 << 16, 3),
+        "trained": _trained(sizes, training, seeds=5),
+        "trained-general": _trained(sizes, training, seeds=5, values="factored"),
+        "vote": _built("vote", dims, (64, 256, 1024, 4096), 1 << 16, 3),
+    }
+
+
+def published() -> pd.DataFrame:
+    return shared.read_offs(
+        {"random-features": "rank_random_features.csv", "trained": "rank_trained.csv"}
+    )
+
+
+def bound(dim: int, heads: int, values: str = "scalar") -> float:
+    """The lower bound for rank 1; 0 where it says nothing."""
+    found = error_lower_bound(dim, 1, heads, values, highest_degree=HIGHEST_DEGREE)  # type: ignore[arg-type]
+    return found.value or 0.0
+
+
+def references(ours: pd.DataFrame) -> pd.DataFrame:
+    """The lower bound at our numbers of heads, and the published read-offs, for our dimensions."""
+    rows = []
+    for dim in sorted(set(ours["dim"])):
+        for heads in sorted(set(ours[ours["dim"] == dim]["heads"])):
+            for values, label in (("scalar", "values a·I"), ("general", "any values")):
+                error = bound(int(dim), int(heads), values)
+                rows.append((dim, heads, f"lower bound, {label}", error))
+    theirs = published()
+    for row in theirs[theirs["dim"].isin(set(ours["dim"]))].to_dict("records"):
+        kind = "random features" if row["part"] == "random-features" else "trained"
+        rows.append((row["dim"], row["heads"], f"published, {kind}", row["error"]))
+    frame = pd.DataFrame(rows, columns=["dim", "heads", "label", "error_min"])
+    return frame[frame["error_min"] > 0]
+
+
+def never_below_the_bound(results: pd.DataFrame) -> Verdict:
+    """Every one-layer result of rank 1, against the bound, up to the noise of measuring."""
+    one = results[(results["layers"] == 1) & (results["rank"] == 1)]
+    if one.empty:
+        return shared.NOT_TESTED
+    margins = []
+    for row in one.to_dict("records"):
+        values = "general" if row["part"] == "trained-general" else "scalar"
+        least = bound(int(row["dim"]), int(row["heads"]), values)
+        margins.append((row["error"] - least, row["dim"], row["heads"], row["part"], least))
+    margin, dim, heads, part, least = min(margins)
+    return Verdict(
+        "holds" if margin > -0.005 else "does not hold",
+        f"closest: {part}, d = {dim}, H = {heads}: {least + margin:.4f} against {least:.4f}; "
+        "measuring is good to 0.005",
+    )
+
+
+def near_the_bound(results: pd.DataFrame) -> Verdict:
+    """Trained layers of H = d heads come close to the bound."""
+    trained = results[(results["part"] == "trained") & (results["heads"] == results["dim"])]
+    if trained.empty:
+        return shared.NOT_TESTED
+    errors = shared.smallest(trained, ["dim"])
+    ratios = {dim: error / bound(int(dim), int(dim)) for dim, error in errors.items()}
+    numbers = ", ".join(
+        f"d = H = {dim}: {errors[dim]:.4f}, {ratio:.3f}× the bound" for dim, ratio in ratios.items()
+    )
+    return Verdict("holds" if max(ratios.values()) <= NEAR else "does not hold", numbers)
+
+
+def closed_form_is_right(results: pd.DataFrame) -> Verdict:
+    """The measured error of a built layer is the formula's, up to five standard errors."""
+    built = results[results["part"].isin(["random-features", "independent"])]
+    if built.empty:
+        return shared.NOT_TESTED
+    gaps = (built["error"] - built["expected"]).abs() / built["standard_error"]
+    return Verdict(
+        "holds" if gaps.max() <= 5 else "does not hold",
+        f"{len(built)} layers; the largest gap is {gaps.max():.1f} standard errors",
+    )
+
+
+def depth_beats_the_bound(results: pd.DataFrame) -> Verdict:
+    """Two layers of rank-1 heads go below what one layer of as many heads can reach."""
+    votes = shared.smallest(results[results["part"] == "vote"], ["dim", "heads"])
+    below = {
+        (dim, heads): (error, least)
+        for (dim, heads), error in votes.items()
+        if error < (least := bound(int(dim), int(heads)))
+    }
+    if votes.empty:
+        return shared.NOT_TESTED
+    numbers = ", ".join(
+        f"d = {dim}, H = {heads}: {error:.3f} against {least:.3f}"
+        for (dim, heads), (error, least) in below.items()
+    )
+    return Verdict("holds" if below else "does not hold", numbers or "no vote went below it")
+
+
+def finding(results: pd.DataFrame) -> Conclusion:
+    verdict = near_the_bound(results)
+    if verdict.status == "holds":
+        return Conclusion(
+            f"One layer of rank-1 heads is stuck where the lower bound says: {verdict.numbers}.", 1
+        )
+    return Conclusion(
+        f"Inconclusive: {verdict.numbers}.", None, "finishing the study, or a larger tier"
+    )
+
+
+RANK_RANDOM_FEATURES = Study(
+    name="rank-random-features",
+    title="How good can one layer of rank-1 heads be?",
+    question="Do random or trained rank-1 heads come near the lower bound for two points?",
+    paper=shared.PAPER,
+    tiers={
+        "quick": Tier("about 60 CPU-seconds: half a minute on two cores", quick_parts),
+        "standard": Tier(
+            "about 0.8 CPU-hours: 25 minutes on two cores (estimated)", standard_parts
+        ),
+        "full": Tier("about 54 CPU-hours (estimated), and 3 GB of memory a process", full_parts),
+    },
+    parts={
+        "random-features": "Random hard heads k = ±q, best weights",
+        "independent": "Random hard heads, q and k independent, best weights",
+        "trained": "Trained softmax heads, values a·I",
+        "trained-general": "Trained softmax heads, any values",
+        "vote": "Two layers: majority vote",
+    },
+    published=published,
+    claims=(
+        Claim("No layer of rank-1 heads beats the lower bound", "headwise", never_below_the_bound),
+        Claim("Trained layers come close to it at H = d", "headwise", near_the_bound),
+        Claim(
+            "The closed form of random features is what is measured",
+            "headwise",
+            closed_form_is_right,
+        ),
+        Claim(
+            "A second layer goes below what one layer of as many heads can reach",
+            "theorem 4",
+            depth_beats_the_bound,
+        ),
+    ),
+    figures=(
+        Figure(
+            name="heads",
+            title="One layer of rank-1 heads: trained, random, and what is forbidden",
+            caption="Error against heads for two orthogonal points; a panel a dimension.",
+            panels={
+                "random-features": "random features",
+                "independent": "independent",
+                "trained": "trained",
+                "trained-general": "trained",
+                "vote": "vote",
+            },
+            x="heads",
+            colour="part",
+            x_log=True,
+            facet="dim",
+            references=references,
+        ),
+    ),
+    finding=finding,
+    notes=(
+        "Two orthogonal points and a query, uniform on the sphere; the target is the nearer point.",
+        "Random features and the vote are built, run and measured on fresh sequences; the columns "
+        "expected and standard_error hold the closed form and the noise of measuring.",
+        f"The lower bound counts harmonics up to degree {HIGHEST_DEGREE}.",
+        "Quick: d = 8 and 16 and up to 2^11 heads instead of d up to 64 and 2^14 heads; training "
+        "takes 1500 steps.",
+    ),
+    setting=("dim", "points", "rank", "heads"),
+    rows=("heads",),
+    columns="dim",
+    error=shared.ERROR,
+    error_is=shared.ERROR_IS,
+)

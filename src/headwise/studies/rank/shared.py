@@ -1,0 +1,190 @@
+"""What the studies of the rank paper (arXiv 2407.16153) have in common."""
+
+from collections.abc import Iterable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from headwise.lab.run import Run
+from headwise.lab.study import Conclusion, Verdict
+from headwise.nets.encoder import EncoderShape
+from headwise.studies.published import published_tables
+from headwise.tasks.neighbours import Neighbours
+from headwise.training.streaming import Streaming
+
+PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
+ERROR = "mean-square error"
+ERROR_IS = "E‖target − output‖² on fresh sequences; answering zero scores 1"
+SETTING = ("dim", "points", "positions", "layers", "modules", "power", "rank", "rank_share")
+NOT_TESTED = Verdict("not tested", "not part of this tier")
+FALL = 5.0  # full rank must be this many times below half rank
+HELPS = 1.25  # a change of the error by this factor counts
+
+NOTES = (
+    "Every batch is fresh: no sequence is ever seen twice, and validation sequences are none of "
+    "the training's. The authors' data restart every epoch, so that their read-offs are errors on "
+    "25,600 fixed sequences.",
+    "Every seed has its own initial weights and its own stream of data.",
+    "Encoder: post-norm, ReLU, no dropout; a token is scaled to length one and multiplied by a "
+    "learned number; a layer averages w modules of width/rank heads each. AdamW, betas (.9, .95), "
+    "no weight decay, 5 % warm-up, cosine to zero.",
+)
+
+
+def encoder_runs(
+    tasks: Iterable[Neighbours],
+    ranks: Iterable[float],
+    layers: Iterable[int],
+    modules: Iterable[int],
+    training: Streaming,
+    seeds: int,
+    ffn: int,
+) -> list[Run]:
+    """Encoders of every rank (below 1: a share of the points' dimension) on every task."""
+    runs = []
+    for task, rank, depth, width in product(tasks, ranks, layers, modules):
+        net = EncoderShape.paper(
+            token_dim=task.token_dim,
+            outputs=task.dim,
+            rank=int(rank if rank > 1 or isinstance(rank, int) else rank * task.dim),
+            layers=depth,
+            modules=width,
+            ffn=ffn,
+        )
+        runs += [Run(task=task, net=net, training=training, seed=seed) for seed in range(seeds)]
+    return runs
+
+
+def farthest(dim: int, points: int, positions: str = "none") -> Neighbours:
+    """The paper's task: every point is asked for the one farthest from it."""
+    return Neighbours(
+        dim=dim,
+        points=points,
+        target="farthest",
+        form="self",
+        positions=positions,  # type: ignore[arg-type]
+        position_dim=max(dim, points) if positions == "concatenated" else 0,
+    )
+
+
+def read_offs(parts: dict[str, str]) -> pd.DataFrame:
+    """Published numbers with the columns that our tables have."""
+    frame = published_tables(parts)
+    if "rank" in frame:
+        frame["rank_share"] = frame["rank"] / frame["dim"]
+    if "modules" in frame:
+        frame["power"] = (2 + np.log(frame["modules"]) / np.log(frame["dim"])).round(2)
+    return frame
+
+
+def smallest(results: pd.DataFrame, by: list[str], **where: object) -> pd.Series:
+    """The smallest error over seeds for each value of the columns `by`."""
+    chosen = results
+    for column, value in where.items():
+        chosen = chosen[chosen[column] == value]
+    return chosen.groupby(by)["error"].min().dropna()
+
+
+def full_rank_wins(results: pd.DataFrame) -> Verdict:
+    """With one layer and equal parameters, full rank is at least 5× below half rank."""
+    ratios = half_over_full(results)
+    if ratios.empty:
+        return NOT_TESTED
+    numbers = ", ".join(f"{_describe(key)}: {ratio:.1f}×" for key, ratio in ratios.items())
+    return _verdict(bool((ratios >= FALL).all()), f"half rank over full rank, {numbers}")
+
+
+def half_over_full(results: pd.DataFrame) -> pd.Series:
+    """Error at half rank over error at full rank, one layer, by (dim, points, modules)."""
+    errors = smallest(results, ["dim", "points", "modules", "rank_share"], layers=1).unstack()
+    if not {0.5, 1.0} <= set(errors.columns):
+        return pd.Series(dtype=float)
+    return (errors[0.5] / errors[1.0]).dropna()
+
+
+def falls_with_rank(results: pd.DataFrame) -> Verdict:
+    """With one layer, from rank to the next larger rank, the error does not grow."""
+    errors = smallest(results, ["dim", "points", "modules", "rank"], layers=1)
+    if errors.empty:
+        return NOT_TESTED
+    curves = {
+        key: rows.droplevel([0, 1, 2]) for key, rows in errors.groupby(level=[0, 1, 2]) if len(rows)
+    }
+    holds = all((np.diff(curve) <= 0.02 * curve.iloc[:-1]).all() for curve in curves.values())
+    numbers = "; ".join(
+        f"{_describe(key)}: "
+        + ", ".join(f"r = {rank} {error:.3g}" for rank, error in curve.items())
+        for key, curve in curves.items()
+    )
+    return _verdict(holds, numbers)
+
+
+def heads_do_not_buy_it_back(results: pd.DataFrame) -> Verdict:
+    """Low-rank heads with the most parameters, against full rank with the fewest."""
+    one = results[results["layers"] == 1]
+    fewest, most = one["modules"].min(), one["modules"].max()
+    full = smallest(one, ["dim", "points"], rank_share=1.0, modules=fewest)
+    low = smallest(one[one["rank_share"] < 1], ["dim", "points"], modules=most)
+    shared = full.index.intersection(low.index)
+    if fewest == most or shared.empty:
+        return NOT_TESTED
+    numbers = "; ".join(
+        f"d = {dim}, N = {points}: below full rank {low[dim, points]:.3g} with w = {most}, "
+        f"full rank {full[dim, points]:.3g} with w = {fewest}"
+        for dim, points in shared
+    )
+    return _verdict(bool((low[shared] > HELPS * full[shared]).all()), numbers)
+
+
+def depth_gains(results: pd.DataFrame) -> pd.DataFrame:
+    """Error of one layer over that of the deepest, for ranks below full: rows N, columns rank."""
+    low = results[results["rank_share"] < 1]
+    deepest = low["layers"].max()
+    errors = smallest(low, ["points", "rank", "layers"]).unstack()
+    if 1 not in errors.columns or deepest == 1:
+        return pd.DataFrame()
+    return (errors[1] / errors[deepest]).unstack().dropna(how="all")
+
+
+def depth_helps_at_small_n(results: pd.DataFrame) -> Verdict:
+    """Layers reduce the low-rank error with the fewest points, and not with the most."""
+    gains = depth_gains(results)
+    if len(gains) < 2:
+        return NOT_TESTED
+    best = gains.max(axis=1)
+    few, many = float(best.iloc[0]), float(best.iloc[-1])
+    numbers = ", ".join(f"N = {points}: {gain:.2f}×" for points, gain in best.items())
+    return _verdict(
+        few >= HELPS > many,
+        f"error of one layer over that of the deepest, at best: {numbers}",
+    )
+
+
+def rank_finding(results: pd.DataFrame) -> Conclusion:
+    """What splitting the width costs, in a sentence."""
+    ratios = half_over_full(results)
+    if ratios.empty:
+        return Conclusion("No pair of half and full rank is finished.", None, "finishing the study")
+    worst, sentence = float(ratios.min()), ", ".join(_describe(key) for key in ratios.index)
+    if worst < FALL:
+        return Conclusion(
+            f"Inconclusive: with one layer and equal parameters, half rank is {worst:.1f}× above "
+            f"full rank where it is least ({sentence}); {FALL:.0f}× would settle it.",
+            None,
+            "more steps (a larger tier)",
+        )
+    return Conclusion(
+        f"At equal parameters and one layer, splitting full rank in two costs {worst:.1f}× the "
+        f"error or more ({sentence}).",
+        round(worst),
+    )
+
+
+def _describe(key: tuple[int, int, int]) -> str:
+    dim, points, modules = key
+    return f"d = {dim}, N = {points}, w = {modules}"
+
+
+def _verdict(holds: bool, numbers: str) -> Verdict:
+    return Verdict("holds" if holds else "does not hold", numbers)

@@ -1,5 +1,0 @@
-"""The fast path on a CPU: whole training steps compiled for this machine."""
-
-from headwise.train.fused.scope import available, covers
-
-__all__ = ["available", "covers"]

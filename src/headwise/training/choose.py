@@ -1,0 +1,61 @@
+"""Which engine trains a specification, and why."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from functools import cache
+
+from torch import Tensor
+
+from headwise.core.errors import require
+from headwise.nets.shape import ClassTokenShape
+from headwise.training import fused
+from headwise.training.engine import Engine
+from headwise.training.stacked import StackedEngine, lanes
+from headwise.training.training import Training
+
+CHOICE = "HEADWISE_ENGINE"  # the environment may ask for one engine: fused or stacked
+
+
+def choose_engine(shape: ClassTokenShape, training: Training, device: str) -> tuple[str, str]:
+    """Name of the fastest engine that applies, and the reason for it."""
+    wanted = os.environ.get(CHOICE, "")
+    require(wanted in ("", "fused", "stacked"), f"{CHOICE} is fused or stacked, not {wanted!r}")
+    if wanted == "stacked":
+        return "stacked", f"asked for by {CHOICE}"
+    if device != "cpu":
+        return "stacked", f"trains on {device}"
+    uncovered = fused.covers(shape, training)
+    if uncovered is not None:
+        return "stacked", uncovered
+    broken = fused.available()
+    if broken is not None:
+        _say_once(broken)
+        return "stacked", broken
+    return "fused", "one layer on a CPU"
+
+
+def make_engine(
+    shape: ClassTokenShape,
+    training: Training,
+    params: Sequence[dict[str, Tensor]],
+    seeds: Sequence[int],
+    device: str = "cpu",
+) -> tuple[Engine, str]:
+    """The chosen engine, ready, and the reason for the choice."""
+    name, reason = choose_engine(shape, training, device)
+    if name == "fused":
+        from headwise.training.fused.engine import FusedEngine
+
+        return FusedEngine(shape, training, params), reason
+    return StackedEngine(shape, training, params, seeds, device), reason
+
+
+def runs_together(shape: ClassTokenShape, training: Training) -> int:
+    """How many consecutive seeds of a specification are best trained as one job."""
+    return 1 if fused.covers(shape, training) is None else lanes(shape)
+
+
+@cache
+def _say_once(reason: str) -> None:
+    warnings.warn(f"{reason}; training goes on with torch, slower", RuntimeWarning, stacklevel=2)

@@ -1,0 +1,40 @@
+"""What the fused engine can do, and whether it can do it here."""
+
+from functools import cache
+
+from headwise.nets.shape import ClassTokenShape
+from headwise.training.training import Training
+
+
+def covers(shape: ClassTokenShape, training: Training) -> str | None:
+    """Why the fused engine cannot train such a network; None if it can."""
+    if len(shape.layers) != 1:
+        return f"the network has {len(shape.layers)} attention layers; the kernel does one"
+    if shape.positions:
+        return "the network has positions; the kernel has none"
+    for part, mlp, activation in (
+        ("embedding", shape.embed, "relu"),
+        ("readout", shape.readout, "gelu"),
+    ):
+        if len(mlp.widths) != 1:
+            return f"the {part} has {len(mlp.widths)} hidden layers; the kernel's has one"
+        if mlp.activation != activation:
+            return f"the {part}'s activation is {mlp.activation}; the kernel's is {activation}"
+    if training.loss not in ("mse", "cross-entropy"):
+        return f"the loss is {training.loss}; the kernel has mse and cross-entropy"
+    return None
+
+
+@cache
+def available() -> str | None:
+    """Why the kernel cannot run on this machine; None if it can.
+
+    The first call compiles it, or loads it from the cache, and takes one step with it.
+    """
+    try:
+        from headwise.training.fused.engine import try_out
+
+        try_out()
+    except Exception as error:  # whatever goes wrong here, the other engine still works
+        return f"the compiled kernel does not work here: {type(error).__name__}: {error}"
+    return None

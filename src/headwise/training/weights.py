@@ -1,0 +1,49 @@
+"""Trained decoders kept on disk, so that many measurements can share one training.
+
+A file is known by the hash of what it is a function of. It is there whole or not at all, and
+processes that want the same one wait for whoever trains it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from filelock import FileLock
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from headwise.core.errors import InputError
+from headwise.core.spec import spec_hash
+from headwise.nets.decoder import DecoderShape
+from headwise.tasks.corpus import cache_folder
+from headwise.training.text import train_text
+from headwise.training.text_training import TextTraining
+
+
+def trained_weights(
+    task: Any,
+    shape: DecoderShape,
+    training: TextTraining,
+    seed: int,
+    on_progress: Callable[[float], None] | None = None,
+) -> dict[str, Tensor]:
+    """The weights that this training gives: from the disk, or trained now and kept there."""
+    key = spec_hash((task, shape, training, seed))[:32]
+    path = cache_folder() / "weights" / f"{key}.safetensors"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                checkpoint = path.with_suffix(".checkpoint")
+                (made,) = train_text(
+                    task, shape, training, [seed], on_progress, checkpoint=checkpoint
+                )
+                scratch = path.with_suffix(".partial")
+                save_file({name: part.contiguous() for name, part in made.params.items()}, scratch)
+                scratch.replace(path)
+                checkpoint.unlink(missing_ok=True)
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"the trained weights {path} cannot be used ({error}); delete it"
+        ) from error
