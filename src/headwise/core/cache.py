@@ -1,0 +1,11 @@
+"""The folder where headwise keeps what it can make again: token numbers, weights, kernels."""
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """`HEADWISE_CACHE`, else headwise in the user's cache folder."""
+    if "HEADWISE_CACHE" in os.environ:
+        return Path(os.environ["HEADWISE_CACHE"])
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "headwise")

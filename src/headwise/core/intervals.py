@@ -1,0 +1,43 @@
+"""Means with their uncertainty: the one t-interval, and what it says of a difference."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import nan, sqrt
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+Sign = Literal["better", "worse", "not told apart"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its 95 % t-interval over seeds; the bounds are NaN where there is one seed."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @staticmethod
+    def of(values: Iterable[float], level: float = 0.95) -> "Interval":
+        """Student's interval of the mean: exact for Gaussian values, the usual choice for few."""
+        known = np.fromiter(values, float)
+        if len(known) == 0:
+            return Interval(nan, nan, nan, 0)
+        mean, half = float(known.mean()), nan
+        if len(known) > 1:
+            spread = float(known.std(ddof=1)) / sqrt(len(known))
+            half = float(stats.t.ppf((1 + level) / 2, len(known) - 1)) * spread
+        return Interval(mean, mean - half, mean + half, len(known))
+
+    @property
+    def sign(self) -> Sign:
+        """Of a difference of losses: is the first better than the second?"""
+        if self.high < 0:
+            return "better"
+        return "worse" if self.low > 0 else "not told apart"
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
