@@ -1,8 +1,8 @@
 """A hook of MkDocs: fills the API reference's page of a room with the room's modules.
 
-A page `api/ROOM.md` holds a title and a sentence. Here every public module of the room is appended to
-it, so that a new module is in the reference without anyone writing it down. A package shows what it
-re-exports from private modules only: everything else is shown where it is defined.
+A page `api/ROOM.md` holds a title and a sentence. Here every public module of the room is appended
+to it, so that a new module is in the reference without anyone writing it down. A package shows what
+it re-exports from private modules only: everything else is shown where it is defined.
 """
 
 import ast

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from house import ROOMS, ROOT
 
 DOCS = ROOT / "docs"
