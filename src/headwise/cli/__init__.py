@@ -18,16 +18,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.command("probe")(probe.probe)
+app.command("plan")(plan.plan)
+app.command("inspect")(inspect.inspect)
+app.command("compress")(compress.compress)
+app.command("report")(report.report)
+app.command("probe-eval")(probe.probe_eval)
+app.add_typer(study.app, name="study")
 app.add_typer(bound.app, name="bound")
 app.add_typer(build.app, name="build")
-app.add_typer(study.app, name="study")
-app.command("report")(report.report)
 app.add_typer(convert.app, name="convert")
-app.command("compress")(compress.compress)
-app.command("inspect")(inspect.inspect)
-app.command("plan")(plan.plan)
-app.command("probe")(probe.probe)
-app.command("probe-eval")(probe.probe_eval)
 
 
 def _name_twins(commands: typer.Typer, path: str = "") -> None:
