@@ -82,7 +82,7 @@ def certify(
     ]
 
 
-def _array(scores: Tensor) -> np.ndarray[Any, Any]:
+def _array(scores: Tensor) -> np.ndarray:
     return scores.detach().cpu().numpy()
 
 

@@ -6,7 +6,6 @@ at several ranks and corrects each curve by what it finds.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from headwise.pretrained.measure.observe import Observed, observe
 from headwise.pretrained.plan.reductions import Factor, LayerReductions, score_maps, square_root
 from headwise.pretrained.text.calibration import token_count
 
-Curve = Float[np.ndarray[Any, Any], " sizes"]
+Curve = Float[np.ndarray, " sizes"]
 
 _LEVELS = 7  # ranks at which real attention is recomputed
 _RECHECK_TOKENS = 4096
@@ -31,9 +30,9 @@ class LayerCurves:
 
     values: list[Curve]  # per key group
     queries: list[Curve]  # per key group; with RoPE only even sizes are meant
-    query_factor: Curve | None
-    key_factor: Curve | None
-    removal: Float[np.ndarray[Any, Any], " heads"]  # per query head
+    query_factor: Float[np.ndarray, " query_ranks"] | None
+    key_factor: Float[np.ndarray, " key_ranks"] | None
+    removal: Float[np.ndarray, " heads"]  # per query head
 
 
 def checked_curves(
@@ -133,7 +132,7 @@ class _Check:
         )
 
 
-def corrected(predicted: Curve, levels: list[int], measured: Curve) -> Curve:
+def corrected(predicted: Curve, levels: list[int], measured: Float[np.ndarray, " levels"]) -> Curve:
     """The predicted curve, raised to what was measured where that is more; monotone.
 
     Between measured levels the ratio of the two is interpolated on a logarithmic scale.

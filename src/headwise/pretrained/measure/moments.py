@@ -47,7 +47,7 @@ class LayerMoments:
     input_mean: Float[Tensor, " hidden"] | None
     input: Float[Tensor, "hidden hidden"] | None
     all_query_gradient: Float[Tensor, "rows rows"] | None
-    all_key_gradient: Float[Tensor, "rows rows"] | None
+    all_key_gradient: Float[Tensor, "key_rows key_rows"] | None
 
 
 def statistics_bytes(site: AttentionSite) -> int:

@@ -106,7 +106,7 @@ class HeadWatch:
             outputs = torch.einsum("bhtd,hdo->hbto", context, self.output).flatten(1)
             self.gram += outputs @ outputs.T
 
-    def relative(self, length: int) -> Float[np.ndarray[Any, Any], "sizes heads"]:
+    def relative(self, length: int) -> Float[np.ndarray, "sizes heads"]:
         """Root-mean-square change of the head's output, relative to the output."""
         change: Any = (self.change[length] / self.energy[length].clamp(min=1e-30)).sqrt().numpy()
         return np.asarray(change)
@@ -137,7 +137,7 @@ class HeadWatch:
             for head in range(self.site.heads)
         ]
 
-    def _size_at(self, change: Float[np.ndarray[Any, Any], " sizes"], limit: float) -> int:
+    def _size_at(self, change: Float[np.ndarray, " sizes"], limit: float) -> int:
         """The smallest measured size from which on the change stays within the limit."""
         size = self.site.head_dim
         for candidate, value in reversed(list(zip(self.sizes, change, strict=True))):

@@ -76,7 +76,7 @@ def _header(data: bytes, path: Path) -> tuple[Header, bool]:
 
 def _tensors(
     data: bytes, header: Header, tied: bool, path: Path
-) -> tuple[dict[str, np.ndarray[Any, Any]], int]:
+) -> tuple[dict[str, np.ndarray], int]:
     """The file's tensors by name, and where they end."""
     dim, hidden, layers = header.dim, header.hidden, header.layers
     head_dim = dim // header.heads
@@ -116,7 +116,7 @@ def _tensors(
     return tensors, offset
 
 
-def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray]) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -157,11 +157,11 @@ def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray[Any, Any]])
     return model
 
 
-def _tensor(array: np.ndarray[Any, Any]) -> Tensor:
+def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(array.astype(np.float32))
 
 
-def _halves(weight: np.ndarray[Any, Any], head_dim: int) -> Tensor:
+def _halves(weight: np.ndarray, head_dim: int) -> Tensor:
     """llama2.c's RoPE turns neighbouring rows (2i, 2i + 1); Llama's turns rows i, i + dim / 2."""
     rows, inputs = weight.shape
     paired = weight.reshape(rows // head_dim, head_dim // 2, 2, inputs)
