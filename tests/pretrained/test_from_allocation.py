@@ -78,4 +78,4 @@ def test_plan_files_are_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         read_allocation(tmp_path / "none.json")
     with pytest.raises(InputError, match="cannot write"):
-        write_allocation(plan, tmp_path / "none" / "plan.json")
+        write_allocation(plan, path / "plan.json")

@@ -50,8 +50,12 @@ class Inspection(Shown):
         return self.heads[list(there)].map("{:.3g}".format).rename(columns=there)
 
     def sentences(self) -> list[str]:
-        """The findings, and what they rest on."""
-        return [f"• {finding}" for finding in self.findings] + [f"measured on {self.calibration}"]
+        """The findings, how to read the table, and what both rest on."""
+        return [
+            *(f"• {finding}" for finding in self.findings),
+            "sizes are the query–key dimensions at which a head's output changes by so much",
+            f"measured on {self.calibration}",
+        ]
 
     def to_data(self) -> dict[str, Any]:
         """Everything, as JSON data."""

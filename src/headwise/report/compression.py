@@ -10,13 +10,18 @@ from headwise.report.theme import finished
 def charts(result: Compressed) -> dict[str, alt.Chart]:
     """The charts by name."""
     heads = result.heads()
+    largest = float(result.plan.model.get("head_dim") or heads[["qk_dim", "v_dim"]].max().max())
     shown = {
-        "qk_dim": "query–key dimensions left",
-        "v_dim": "value dimensions left",
-        "bound": "bound on the attention's change (total variation)",
-        "measured": "largest change of an attention row seen",
+        "qk_dim": ("query–key dimensions left", largest),
+        "v_dim": ("value dimensions left", largest),
+        "bound": ("bound on the change of attention", 1.0),
+        "measured": ("largest change of attention seen", 1.0),
     }
-    return {name: heat_map(heads, name, title) for name, title in shown.items() if name in heads}
+    return {
+        name: heat_map(heads, name, title, ends=(0.0, top))
+        for name, (title, top) in shown.items()
+        if name in heads
+    }
 
 
 def draw(result: Compressed) -> alt.ConcatChart:

@@ -9,16 +9,19 @@ from headwise.report.theme import SCHEME, finished
 _STEP = 26
 
 
-def heat_map(heads: pd.DataFrame, column: str, title: str, *, form: str = ".3g") -> alt.Chart:
-    """One number a head: layers down, heads across. Viridis: readable without colour vision."""
+def heat_map(
+    heads: pd.DataFrame, column: str, title: str, *, ends: tuple[float, float] | None = None
+) -> alt.Chart:
+    """One number a head: layers down, heads across. `ends` are the scale's, if not the data's."""
+    scale = alt.Scale(scheme=SCHEME, **({"domain": list(ends)} if ends else {}))
     base = alt.Chart(heads, title=title).encode(
         x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("layer:O", title="layer"),
-        tooltip=["layer", "head", alt.Tooltip(column, format=form)],
+        tooltip=["layer", "head", alt.Tooltip(column, format=".3g")],
     )
     return (
         base.mark_rect()
-        .encode(color=alt.Color(f"{column}:Q", title=None, scale=alt.Scale(scheme=SCHEME)))
+        .encode(color=alt.Color(f"{column}:Q", title=None, scale=scale))
         .properties(width=alt.Step(_STEP), height=alt.Step(_STEP))
     )
 

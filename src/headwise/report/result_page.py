@@ -10,6 +10,7 @@ from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
 from headwise.report import compression, inspection
 from headwise.report.template import render_page
+from headwise.report.theme import finished
 
 
 def write_page(result: Compressed | Inspection, path: str | Path) -> None:
@@ -33,9 +34,8 @@ def page(result: Compressed | Inspection) -> str:
 
 
 def _charts(result: Compressed | Inspection) -> Mapping[str, alt.TopLevelMixin]:
-    if isinstance(result, Compressed):
-        return compression.charts(result)
-    return inspection.charts(result)
+    room = compression if isinstance(result, Compressed) else inspection
+    return {name: finished(chart) for name, chart in room.charts(result).items()}
 
 
 def _cell(value: object) -> str:
