@@ -44,6 +44,7 @@ def test_a_result_is_shown_saved_drawn_and_read_by_pandas(tmp_path: Path) -> Non
         keep=0.6,
         max_loss=0.0,
         out=tmp_path / "small",
+        time_it=False,
         on_progress=lambda fraction, doing: seen.append((fraction, doing)),
     )
     fractions = [fraction for fraction, _ in seen]

@@ -12,16 +12,17 @@ from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
-from headwise.pretrained.model.opening import opened
+from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.saving import check_new_folder
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.goal import Goal, opened_plan
 from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.search import smallest_plan
+from headwise.pretrained.text.calibration import Material
 from headwise.pretrained.text.material import Source, check_source, describe, material_for
 
-_MEASURED, _PLANNED, _RECOVERED = 0.5, 0.7, 0.85  # how far along the work is after each part
+_MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
 
 
 def compress(
@@ -75,62 +76,68 @@ def compress(
         uniform=uniform,
     )
     subject = opened(model, tokenizer)
-    original = subject.model
-    material = material_for(original, subject.tokenizer, text, eval_text, tokens, seed)
+    material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed)
     if measurement is None:
         part = part_of(on_progress, 0.0, _MEASURED)
-        measurement = measure_model(original, material, seed=seed, on_progress=part)
-    if goal.searches:
-        assert max_loss is not None
-        part = part_of(on_progress, _MEASURED, _PLANNED)
-        chosen = smallest_plan(
-            original,
-            measurement,
-            material,
-            max_loss,
-            method=method,
-            uniform=uniform,
-            on_progress=part,
-        )
-    else:
-        chosen = goal.plan_for(original, measurement)
-    check_plan(chosen, measurement.identity, measurement.sites)
-    chosen = replace(chosen, calibration=material.source)
+        measurement = measure_model(subject.model, material, seed=seed, on_progress=part)
+    part = part_of(on_progress, _MEASURED, _PLANNED)
+    chosen = replace(
+        _chosen(goal, subject.model, measurement, material, part), calibration=material.source
+    )
+    part = part_of(on_progress, _PLANNED, 1.0)
+    result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+    result.max_loss = max_loss
+    if folder is not None:
+        result.save(folder)
+    return result
 
-    smaller = smaller_model(original, measurement, chosen)
-    sites, objective = measurement.sites, measurement.objective
+
+def _chosen(
+    goal: Goal, model: Any, measurement: Measurement, material: Material, on_progress: OnProgress
+) -> CompressionPlan:
+    """The plan that reaches the goal, if it fits the model."""
+    if goal.searches:
+        plan = smallest_plan(model, measurement, material, goal, on_progress)
+    else:
+        plan = goal.plan_for(model, measurement)
+    check_plan(plan, measurement.identity, measurement.sites)
+    return plan
+
+
+def _judged(
+    subject: Subject,
+    measurement: Measurement,
+    material: Material,
+    plan: CompressionPlan,
+    finetune: int,
+    seed: int,
+    time_it: bool,
+    on_progress: OnProgress,
+) -> Compressed:
+    """Apply the plan, recover if asked to, and compare with the original."""
+    original, sites, objective = subject.model, measurement.sites, measurement.objective
+    smaller = smaller_model(original, measurement, plan)
     recovery, certificates = [], []
     if finetune:
-        part = part_of(on_progress, _PLANNED, _RECOVERED)
+        part = part_of(on_progress, 0.0, 0.5)
+        batches = material.calibration
         recovery = recover(
-            smaller,
-            original,
-            sites,
-            objective,
-            material.calibration,
-            finetune,
-            seed=seed,
-            on_progress=part,
+            smaller, original, sites, objective, batches, finetune, seed=seed, on_progress=part
         )
     else:  # certificates speak of weights that were cut, not trained further
-        reductions = reductions_of(measurement, chosen.method)
-        certificates = certify(original, sites, reductions, chosen.layers, material.calibration)
-    on_progress(_RECOVERED, "judging on held-out data")
-    judged = evaluate(
-        original, smaller, sites, chosen, objective, material.held_out, time_it=time_it
-    )
+        reductions = reductions_of(measurement, plan.method)
+        certificates = certify(original, sites, reductions, plan.layers, material.calibration)
+    on_progress(0.5, "judging on held-out data")
+    held_out = material.held_out
+    judged = evaluate(original, smaller, sites, plan, objective, held_out, time_it=time_it)
     on_progress(1.0, "judging on held-out data")
-    result = Compressed(
+    return Compressed(
         name=subject.name,
         model=smaller,
-        plan=chosen,
+        plan=plan,
         evaluation=judged,
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
-        max_loss=max_loss,
         tokenizer=subject.tokenizer,
     )
-    if folder is not None:
-        result.save(folder)
-    return result

@@ -22,15 +22,19 @@ class Pull(NamedTuple):
     units: int
 
 
-class NextToken:
-    """Decoders. Damage: rise of the loss, nats a token."""
-
-    name = "next-token loss"
-    unit = "nats/token"
+class _Predicting:
+    """What puts out logits."""
 
     def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
         """Labels drawn from the model's own predictions."""
         return _sampled_labels(outputs.logits, rng)
+
+
+class NextToken(_Predicting):
+    """Decoders. Damage: rise of the loss, nats a token."""
+
+    name = "next-token loss"
+    unit = "nats/token"
 
     def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
         """Rise of the loss in nats, summed, and over how many tokens."""
@@ -44,15 +48,11 @@ class NextToken:
         return float(nn.functional.cross_entropy(logits, targets, reduction="sum"))
 
 
-class Prediction:
+class Prediction(_Predicting):
     """Classifiers and masked language models. Damage: KL divergence from the original's output."""
 
     name = "divergence of predictions"
     unit = "nats/prediction"
-
-    def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
-        """Labels drawn from the model's own predictions."""
-        return _sampled_labels(outputs.logits, rng)
 
     def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
         """Divergence in nats, summed, and over how many predictions."""
