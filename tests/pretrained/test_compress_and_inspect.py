@@ -58,7 +58,7 @@ def test_a_result_is_shown_saved_drawn_and_read_by_pandas(tmp_path: Path) -> Non
     assert "attention parameters" in shown
     assert f"{size:,} bytes; open it with headwise.from_pretrained" in shown
     assert "<table" in result._repr_mimebundle_()["text/html"]
-    assert list(result.table().columns) == ["", "original", "compressed", "ratio"]
+    assert list(result.to_pandas().columns) == ["", "original", "compressed", "ratio"]
     heads = result.heads()
     assert heads["qk_dim"].between(1, 8).all()
     result.figure(tmp_path / "figure.svg")
@@ -74,7 +74,7 @@ def test_an_inspection_is_shown_and_drawn(tmp_path: Path) -> None:
     assert str(inspection).count("\n") > len(inspection.heads)
     assert all(finding in str(inspection) for finding in inspection.findings)
     assert "<li>" in inspection._repr_html_()
-    assert inspection.table() is inspection.heads
+    assert inspection.to_pandas() is inspection.heads
     inspection.figure(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match=r"\.pdf"):

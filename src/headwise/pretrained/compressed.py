@@ -54,7 +54,7 @@ class Compressed(Shown):
         self.folder = folder
         return folder
 
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a quantity: original, compressed, ratio."""
         return pd.DataFrame(
             [

@@ -27,7 +27,7 @@ class Inspection(Shown):
         """What a page about it is called."""
         return f"The attention heads of {self.name}"
 
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row a head, all columns."""
         return self.heads
 

@@ -21,7 +21,7 @@ class Shown(Drawn, ABC):
         """What a page about it is called."""
 
     @abstractmethod
-    def table(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """The main numbers."""
 
     @abstractmethod

@@ -47,6 +47,7 @@ def render(
         claims=[_claim_row(study, index, results) for index in range(len(study.claims))],
         comparisons=comparisons(study, results),
         error_is=f"{study.error} = {study.error_is}.",
+        mean_is="geometric",
         notes=study.notes,
         facts=_facts(study, tier, results, planned),
         specifications=json.dumps(specifications, indent=1),

@@ -21,7 +21,7 @@ def write_page(result: Compressed | Inspection, path: str | Path) -> None:
 def page(result: Compressed | Inspection) -> str:
     """The page as text."""
     charts = _charts(result)
-    table = result.table()
+    table = result.to_pandas()
     return render_page(
         "result.html.j2",
         charts,
