@@ -5,27 +5,38 @@ import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 from headwise.cli import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_python_examples_run() -> None:
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert blocks
+    assert len(blocks) >= 3
+    names: dict[str, object] = {}  # later blocks go on from earlier ones, as a reader does
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "README.md", "exec"), names)
 
 
-def test_every_headwise_command_exists_with_its_options() -> None:
-    import typer
+def commands(page: Path) -> list[str]:
+    """The headwise commands that a page shows: in blocks, and in the prose in backticks."""
+    text = page.read_text()
+    blocks = re.findall(r"^    (headwise .*?)(?:\s+#.*)?$", text, re.MULTILINE)
+    return blocks + re.findall(r"`(headwise [a-z][^`]* --[^`]*)`", text)
 
+
+def test_the_readme_shows_commands() -> None:
+    assert len(commands(ROOT / "README.md")) > 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_headwise_command_exists_with_its_options(page: Path) -> None:
     root = typer.main.get_command(app)
-    lines = re.findall(r"^    (headwise .*?)(?:\s+#.*)?$", README, re.MULTILINE)
-    assert len(lines) > 5
-    for line in lines:
+    for line in commands(page):
         words = shlex.split(line)[1:]
         command = root
         while words and hasattr(command, "commands") and words[0] in command.commands:
