@@ -134,7 +134,7 @@ def test_a_broken_checkpoint_gets_a_sentence_and_nothing_is_written(
     assert isinstance(result.exception, InputError)
     assert sentence in str(result.exception)
     assert not out.exists()
-    assert not list(tmp_path.glob(".out*"))
+    assert not list(tmp_path.glob(".writing*"))
 
 
 @pytest.mark.parametrize(

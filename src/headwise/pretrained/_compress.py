@@ -6,6 +6,7 @@ from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
+from headwise.core.files import check_new_folder
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
 from headwise.pretrained.compressed import Compressed
@@ -13,7 +14,6 @@ from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.opening import Subject, opened
-from headwise.pretrained.model.saving import check_new_folder
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.goal import Goal, opened_plan
 from headwise.pretrained.plan.make import reductions_of

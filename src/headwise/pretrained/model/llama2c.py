@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
-from headwise.pretrained.model.saving import check_new_folder, whole_folder
+from headwise.core.files import appearing_folder, check_new_folder
 
 _HEADER = struct.Struct("7i")
 
@@ -45,7 +45,7 @@ def convert_llama2c(
     tensors, end = _tensors(data, header, tied, file)
     model = _model(header, tied, tensors)
     pieces = _read(Path(tokenizer)) if tokenizer else data[end:]
-    with whole_folder(folder) as staging:
+    with appearing_folder(folder) as staging:
         model.save_pretrained(staging)
         if pieces:
             build_tokenizer(parse_tokenizer(pieces, header.vocabulary)).save_pretrained(staging)
