@@ -20,15 +20,15 @@ from typing import Any
 
 import torch
 
+import headwise
 from headwise.pretrained import (
+    Budget,
     Material,
     Measurement,
-    compress,
-    from_pretrained,
     load_model,
     load_tokenizer,
-    measure,
-    save_compressed,
+    make_plan,
+    measure_model,
     text_material,
 )
 
@@ -53,15 +53,15 @@ def judge(folder: Path, name: str, results: list[dict[str, Any]]) -> None:
     model, tokenizer = load_model(folder / name), load_tokenizer(folder / name)
     material = text_material(model, tokenizer, folder / TEXTS[name])
     start = time.perf_counter()
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     print(
         f"# {name}: measured {measurement.tokens:,} tokens in {time.perf_counter() - start:.0f} s"
     )
 
     def run(method: str, counts: str, fraction: float, bar: str, limit: float | None) -> float:
-        budget = {"keep": fraction} if counts == "parameters" else {"cache": fraction}
-        result = compress(
-            model, material, method=method, measurement=measurement, time_it=False, **budget
+        plan = make_plan(measurement, Budget(fraction, counts), method)
+        result = headwise.compress(
+            model, text=material, plan=plan, measurement=measurement, time_it=False
         )
         damage = result.evaluation.damage
         verdict = "" if limit is None else ("  met" if damage <= limit else "  MISSED")
@@ -97,17 +97,16 @@ def half(
     results: list[dict[str, Any]],
 ) -> None:
     """The model at 50 %: disk, speed, and whether it comes back bit for bit."""
-    result = compress(model, material, keep=0.5, measurement=measurement)
+    result = headwise.compress(
+        model, text=material, tokenizer=tokenizer, keep=0.5, measurement=measurement
+    )
     with tempfile.TemporaryDirectory() as temporary:
-        saved = Path(temporary) / "half"
-        save_compressed(
-            result.model, saved, plan=result.plan, report=result.report(), tokenizer=tokenizer
-        )
+        saved = result.save(Path(temporary) / "half")
         sizes = [
             sum(file.stat().st_size for file in place.glob("*.safetensors"))
             for place in (folder / name, saved)
         ]
-        again = from_pretrained(saved)
+        again = headwise.from_pretrained(saved)
         batch = material.held_out[0]
         with torch.no_grad():
             same = torch.equal(result.model(**batch)[0], again(**batch)[0])

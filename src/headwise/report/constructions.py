@@ -3,14 +3,9 @@
 import altair as alt
 import pandas as pd
 
-_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+from headwise.report.theme import BLUE, FAINT, GREEN, GREY, ORANGE, SCHEME, SHADES, finished
+
 _ROUNDING = 1e-9  # a forced error below this is none
-SHADES = ("#BBBBBB", "#F2F2F2")
-
-
-def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
-    heading = alt.TitleParams(title, subtitle=subtitle, anchor="start", offset=12)
-    return chart.properties(title=heading).configure(font="sans-serif", background="white")
 
 
 def draw_phase_map(
@@ -39,7 +34,7 @@ def draw_phase_map(
         .mark_rect()
         .encode(
             color=alt.Color(
-                "exponent:Q", title="exponent k", scale=alt.Scale(scheme="viridis", reverse=True)
+                "exponent:Q", title="exponent k", scale=alt.Scale(scheme=SCHEME, reverse=True)
             )
         )
     )
@@ -52,7 +47,7 @@ def draw_phase_map(
         "width": max(200, 52 * rows["length"].nunique()),
         "height": 34 * rows["heads"].nunique(),
     }
-    return _finish(
+    return finished(
         alt.layer(silent, values, text).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
@@ -76,24 +71,24 @@ def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
         color=alt.Color(
             "weight:Q",
             title="attention",
-            scale=alt.Scale(range=["#F4F7FA", _BLUE], domain=[0, 1]),
+            scale=alt.Scale(range=[FAINT, BLUE], domain=[0, 1]),
         )
     )
     rings = base.transform_filter("datum.wanted").mark_point(
-        size=90, color=_ORANGE, strokeWidth=2.5, opacity=1, filled=False
+        size=90, color=ORANGE, strokeWidth=2.5, opacity=1, filled=False
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
         width=min(900, max(160, 14 * positions)), height=max(72, 22 * heads)
     )
     chart = panel.facet(row=alt.Row("sequence:N", title=None))
-    return _finish(chart, title, "Blue: attention; orange ring: the token that the target picks.")
+    return finished(chart, title, "Blue: attention; orange ring: the token that the target picks.")
 
 
 def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
     curves = rows["curve"].drop_duplicates().tolist()
-    colours = alt.Scale(domain=curves, range=[_BLUE, _ORANGE, _GREY][: len(curves)])
+    colours = alt.Scale(domain=curves, range=[BLUE, ORANGE, GREY][: len(curves)])
     dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
     shown = rows[rows["params"] <= 1e16]
     decades = [10.0**power for power in range(-12, 17, 2)]
@@ -135,7 +130,7 @@ def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
             for task, here in rows.groupby("task", sort=False)
         ]
     )
-    return _finish(
+    return finished(
         grid,
         "What an error costs: enough heads, one wide head, too few heads",
         [
@@ -170,7 +165,7 @@ def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.Top
             "kind:N",
             title="error",
             sort=kinds,
-            scale=alt.Scale(domain=kinds, range=[_ORANGE, _BLUE, _GREEN]),
+            scale=alt.Scale(domain=kinds, range=[ORANGE, BLUE, GREEN]),
             legend=alt.Legend(labelLimit=400),
         ),
         detail="group:N",
@@ -185,7 +180,7 @@ def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.Top
             scale=alt.Scale(domain=groups, range=["circle", "diamond"][: len(groups)]),
         )
     )
-    return _finish(
+    return finished(
         alt.layer(lines, points).properties(width=340, height=300),
         "Too few heads: two inputs that no readout can tell apart",
         [

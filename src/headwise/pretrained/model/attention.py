@@ -61,6 +61,7 @@ class HeadBucket(nn.Module):
         return self.split_heads(flat, dim)
 
     def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
+        """Columns split into heads of one size."""
         return torch.unflatten(flat, -1, (-1, dim)).transpose(1, 2)
 
     def of_one_size(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
@@ -122,6 +123,7 @@ class CompressedAttention(nn.Module):
         position_embeddings: tuple[Tensor, Tensor] | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
+        """Output and attention weights (None where the implementation gives none)."""
         kinds = self.kinds
         queries = self._heads("query", self.q_proj(hidden_states), self.query_widths)
         keys = self._heads("key", self.k_proj(hidden_states), self.key_widths)
@@ -195,7 +197,7 @@ class CompressedAttention(nn.Module):
         return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
 
-def _side_by_side(heads: list[Float[Tensor, "b h t dim"]]) -> Float[Tensor, "b 1 t width"]:
+def _side_by_side(heads: list[Float[Tensor, "b _ t _"]]) -> Float[Tensor, "b 1 t width"]:
     return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
 
 
@@ -203,6 +205,7 @@ class Factored(nn.Sequential):
     """The product of two thin linear maps, without a module's overhead for each."""
 
     def forward(self, inputs: Tensor) -> Tensor:
+        """The two maps, one after the other."""
         thin, wide = cast("list[nn.Linear]", list(self._modules.values()))
         return nn.functional.linear(
             nn.functional.linear(inputs, thin.weight, None), wide.weight, wide.bias
@@ -217,6 +220,7 @@ def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Mo
 
 
 def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Linear:
+    """From the heads' contexts, side by side, to the hidden state."""
     width = sum(len(group.heads) * group.v_dim for group in layout.shape.groups)
     return nn.Linear(width, site.hidden, bias="output" in layout.biases)
 

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
-from headwise.pretrained.model.files import whole_folder
+from headwise.core.files import appearing_folder, check_new_folder
 
 _HEADER = struct.Struct("7i")
 
 
 class Header(NamedTuple):
+    """The seven numbers at a llama2.c file's beginning."""
+
     dim: int
     hidden: int
     layers: int
@@ -29,14 +31,21 @@ class Header(NamedTuple):
     length: int
 
 
-def convert_llama2c(checkpoint: Path, folder: Path, tokenizer: Path | None = None) -> Path:
-    """Write `folder` with config.json, model.safetensors and, if there is one, the tokenizer."""
-    data = _read(checkpoint)
-    header, tied = _header(data, checkpoint)
-    tensors, end = _tensors(data, header, tied, checkpoint)
+def convert_llama2c(
+    file: str | Path, folder: str | Path, tokenizer: str | Path | None = None
+) -> Path:
+    """Write `folder` with config.json, model.safetensors and, if there is one, the tokenizer.
+
+    The tokenizer is the tokenizer.bin named, or what follows the weights in `file`, if anything.
+    """
+    file, folder = Path(file), Path(folder)
+    check_new_folder(folder)
+    data = _read(file)
+    header, tied = _header(data, file)
+    tensors, end = _tensors(data, header, tied, file)
     model = _model(header, tied, tensors)
-    pieces = _read(tokenizer) if tokenizer else data[end:]
-    with whole_folder(folder) as staging:
+    pieces = _read(Path(tokenizer)) if tokenizer else data[end:]
+    with appearing_folder(folder) as staging:
         model.save_pretrained(staging)
         if pieces:
             build_tokenizer(parse_tokenizer(pieces, header.vocabulary)).save_pretrained(staging)
@@ -67,7 +76,7 @@ def _header(data: bytes, path: Path) -> tuple[Header, bool]:
 
 def _tensors(
     data: bytes, header: Header, tied: bool, path: Path
-) -> tuple[dict[str, np.ndarray[Any, Any]], int]:
+) -> tuple[dict[str, np.ndarray], int]:
     """The file's tensors by name, and where they end."""
     dim, hidden, layers = header.dim, header.hidden, header.layers
     head_dim = dim // header.heads
@@ -107,7 +116,7 @@ def _tensors(
     return tensors, offset
 
 
-def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray]) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -148,11 +157,11 @@ def _model(header: Header, tied: bool, tensors: dict[str, np.ndarray[Any, Any]])
     return model
 
 
-def _tensor(array: np.ndarray[Any, Any]) -> Tensor:
+def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(array.astype(np.float32))
 
 
-def _halves(weight: np.ndarray[Any, Any], head_dim: int) -> Tensor:
+def _halves(weight: np.ndarray, head_dim: int) -> Tensor:
     """llama2.c's RoPE turns neighbouring rows (2i, 2i + 1); Llama's turns rows i, i + dim / 2."""
     rows, inputs = weight.shape
     paired = weight.reshape(rows // head_dim, head_dim // 2, 2, inputs)

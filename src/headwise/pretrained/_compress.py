@@ -1,0 +1,143 @@
+"""`compress`: plan, apply, judge: a smaller model and the truth about it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from headwise.allocation.plan_file import AllocationPlan
+from headwise.core.errors import require
+from headwise.core.files import check_new_folder
+from headwise.core.progress import OnProgress, part_of, quiet
+from headwise.pretrained._evaluate import evaluate
+from headwise.pretrained.compressed import Compressed
+from headwise.pretrained.finetune import recover
+from headwise.pretrained.measure.certificate import certify
+from headwise.pretrained.measure.measurement import Measurement, measure_model
+from headwise.pretrained.model.opening import Subject, opened
+from headwise.pretrained.model.smaller import smaller_model
+from headwise.pretrained.plan.goal import Goal, opened_plan
+from headwise.pretrained.plan.make import reductions_of
+from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
+from headwise.pretrained.search import smallest_plan
+from headwise.pretrained.text.calibration import Material
+from headwise.pretrained.text.material import Source, check_source, describe, material_for
+
+_MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
+
+
+def compress(
+    model: Any,
+    *,
+    out: str | Path | None = None,
+    keep: float | None = None,
+    kv_bytes: int | None = None,
+    max_loss: float | None = None,
+    plan: str | Path | CompressionPlan | AllocationPlan | None = None,
+    method: str = "fisher",
+    uniform: bool = False,
+    finetune: int = 0,
+    text: Source = None,
+    eval_text: str | Path | None = None,
+    tokens: int = 20_000,
+    seed: int = 0,
+    tokenizer: Any = None,
+    measurement: Measurement | None = None,
+    time_it: bool = True,
+    on_progress: OnProgress = quiet,
+) -> Compressed:
+    """Shrink a model's attention and measure what it cost.
+
+    `model` is a hub id, a folder, or a loaded transformers model (with its `tokenizer`, where the
+    text is not a `Material` of ready batches), which stays as it is. How small, one of:
+
+    - `keep`: the fraction of attention parameters to keep;
+    - `kv_bytes`: bytes of key–value cache a token;
+    - `plan`: of an earlier compression, or an allocation of `headwise.plan`; a file or an object;
+    - `max_loss` alone: the smallest model that loses at most that much. With another goal it is
+      the quality gate (`Compressed.passed`).
+
+    `method` is fisher, or a baseline: uniform-svd, prune-heads, random. `uniform` gives all layers
+    one shape, for stock transformers. `finetune` is a number of steps of recovery on the
+    calibration text. `text` is a UTF-8 file (vision models: a folder of images), by default a
+    packaged one; every fifth part of it is held out unless `eval_text` is given. `out` is a new
+    folder to write. A `measurement` of the same model and text saves measuring again.
+    """
+    folder = None if out is None else Path(out)
+    check_new_folder(folder)
+    check_source(text, eval_text)
+    require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
+    require(tokens > 0, f"tokens is {tokens}; calibration needs some")
+    goal = Goal(
+        keep=keep,
+        kv_bytes=kv_bytes,
+        plan=opened_plan(plan),
+        max_loss=max_loss,
+        method=method,
+        uniform=uniform,
+    )
+    subject = opened(model, tokenizer)
+    material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed)
+    if measurement is None:
+        part = part_of(on_progress, 0.0, _MEASURED)
+        measurement = measure_model(subject.model, material, seed=seed, on_progress=part)
+    part = part_of(on_progress, _MEASURED, _PLANNED)
+    chosen = replace(
+        _chosen(goal, subject.model, measurement, material, part), calibration=material.source
+    )
+    part = part_of(on_progress, _PLANNED, 1.0)
+    result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+    result.max_loss = max_loss
+    if folder is not None:
+        result.save(folder)
+    return result
+
+
+def _chosen(
+    goal: Goal, model: Any, measurement: Measurement, material: Material, on_progress: OnProgress
+) -> CompressionPlan:
+    """The plan that reaches the goal, if it fits the model."""
+    if goal.searches:
+        plan = smallest_plan(model, measurement, material, goal, on_progress)
+    else:
+        plan = goal.plan_for(model, measurement)
+    check_plan(plan, measurement.identity, measurement.sites)
+    return plan
+
+
+def _judged(
+    subject: Subject,
+    measurement: Measurement,
+    material: Material,
+    plan: CompressionPlan,
+    finetune: int,
+    seed: int,
+    time_it: bool,
+    on_progress: OnProgress,
+) -> Compressed:
+    """Apply the plan, recover if asked to, and compare with the original."""
+    original, sites, objective = subject.model, measurement.sites, measurement.objective
+    smaller = smaller_model(original, measurement, plan)
+    recovery, certificates = [], []
+    if finetune:
+        part = part_of(on_progress, 0.0, 0.5)
+        batches = material.calibration
+        recovery = recover(
+            smaller, original, sites, objective, batches, finetune, seed=seed, on_progress=part
+        )
+    else:  # certificates speak of weights that were cut, not trained further
+        reductions = reductions_of(measurement, plan.method)
+        certificates = certify(original, sites, reductions, plan.layers, material.calibration)
+    on_progress(0.5, "judging on held-out data")
+    held_out = material.held_out
+    judged = evaluate(original, smaller, sites, plan, objective, held_out, time_it=time_it)
+    on_progress(1.0, "judging on held-out data")
+    return Compressed(
+        name=subject.name,
+        model=smaller,
+        plan=plan,
+        evaluation=judged,
+        certificates=certificates,
+        recovery=recovery,
+        calibration=describe(material),
+        tokenizer=subject.tokenizer,
+    )

@@ -1,0 +1,50 @@
+"""The examples of docs/pretrained.md run, on a small random checkpoint in the real one's place."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from headwise.cli import app
+from headwise.pretrained import FAMILIES, Compressed, Inspection
+
+PAGE = Path(__file__).parents[2] / "docs" / "pretrained.md"
+
+
+def test_the_examples_on_the_page_run(
+    checkpoint: Path,
+    text: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = checkpoint.parent
+    checkpoint.rename(folder / "stories15M")
+    text.rename(folder / "stories.txt")
+    monkeypatch.chdir(folder)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 4
+    names: dict[str, object] = {}
+    try:
+        for block in blocks:
+            exec(compile(block, str(PAGE), "exec"), names)
+    finally:
+        FAMILIES.pop("my-llama", None)
+    assert isinstance(names["result"], Compressed)
+    assert isinstance(names["inspection"], Inspection)
+    assert type(names["again"]).__name__ == "LlamaForCausalLM"
+    printed = capsys.readouterr().out
+    assert "attention parameters" in printed
+    assert re.search(r"^0\.5 ", printed, re.MULTILINE)
+    for file in ("heads.html", "heads.png", "smaller/model.safetensors"):
+        assert (folder / file).is_file()
+
+
+def test_the_commands_on_the_page_have_those_options() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    lines = re.findall(r"^    headwise (.*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(lines) >= 2
+    for line in lines:
+        name, *words = line.split()
+        known = {option for parameter in commands[name].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known
