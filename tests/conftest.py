@@ -1,16 +1,11 @@
-"""Shapes in the types are checked wherever a test goes.
-
-Modules of specifications are left out: their constructors check values themselves, with a
-sentence, and the type checker would come first.
-"""
+"""Shapes in the types are checked wherever a test goes."""
 
 from jaxtyping import install_import_hook
 
 CHECKED = [
-    "headwise.nets.class_token",
-    "headwise.nets.module",
+    "headwise.nets",
     "headwise.build",
     "headwise.training.ensemble",
     "headwise.training.stacked",
 ]
-install_import_hook(CHECKED, "beartype.beartype")
+install_import_hook(CHECKED, "checked_shapes.check")

@@ -8,7 +8,7 @@ from functools import cache
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training import fused
 from headwise.training.engine import Engine
 from headwise.training.stacked import StackedEngine, lanes

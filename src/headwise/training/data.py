@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training.engine import Dataset
 from headwise.training.training import Loss
 

@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training import data
 from headwise.training.choose import make_engine
 from headwise.training.engine import Dataset
@@ -99,7 +98,7 @@ def _train_block(
     train_set, validation, scale = data.load(
         task, samples, training.validation, training.data_seed, training.loss
     )
-    initial = [initial_params(shape, seed) for seed in seeds]
+    initial = [shape.initial_params(seed) for seed in seeds]
     engine, reason = make_engine(shape, training, initial, seeds, device)
 
     rates = learning_rates(training)

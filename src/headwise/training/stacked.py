@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.nets.class_token import forward
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training.engine import Dataset
 from headwise.training.training import Training
 
@@ -83,7 +82,7 @@ class StackedEngine:
         return losses[self._lanes].cpu().numpy()
 
     def _step(self, inputs: Tensor, targets: Tensor, rate: float) -> Tensor:
-        outputs = forward(self._shape, self._leaves, inputs)
+        outputs = self._shape.forward(self._leaves, inputs)
         loss = member_loss(outputs, targets, self._training.loss)
         gradients = torch.autograd.grad(loss.sum(), list(self._leaves.values()), allow_unused=True)
         parts = [
@@ -105,7 +104,7 @@ class StackedEngine:
         rows = _PREDICT_FLOATS // (self._count * inputs.shape[1] * widest)
         chunks = inputs.to(self._flat.device).split(max(1, rows))
         with torch.no_grad():
-            outputs = [forward(shape, self._leaves, chunk.unsqueeze(0)) for chunk in chunks]
+            outputs = [shape.forward(self._leaves, chunk.unsqueeze(0)) for chunk in chunks]
         return torch.cat(outputs, 1)[self._lanes].cpu()
 
     def params(self) -> list[dict[str, Tensor]]:

@@ -19,7 +19,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.tasks.language import Language
 from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble

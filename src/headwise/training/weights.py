@@ -15,7 +15,7 @@ from torch import Tensor
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError
 from headwise.core.spec import spec_hash
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.training.text import train_text
 from headwise.training.text_training import TextTraining
 

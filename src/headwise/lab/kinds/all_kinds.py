@@ -20,10 +20,7 @@ from headwise.lab.kinds.watched_attention import (
     watch_attention,
 )
 from headwise.lab.run import Run
-from headwise.nets.attention import AttentionNetShape
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.encoder import EncoderShape
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import AttentionNetShape, ClassTokenShape, DecoderShape, EncoderShape
 from headwise.tasks.maps import largest_overlap
 from headwise.training.streaming import Streaming
 from headwise.training.text_training import TextTraining

@@ -14,8 +14,7 @@ from headwise.allocation.cut import Heads, check_can_be_cut, with_layer
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 from headwise.training.loop import Outcome
 from headwise.training.text_training import TextTraining
 

@@ -15,7 +15,7 @@ from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.lab.kinds.cut_layer import base
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.theory.saturation import RowChanges, row_changes
 from headwise.training.loop import Outcome
 

@@ -6,8 +6,7 @@ import pandas as pd
 
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 from headwise.studies.differences import ALLOCATION_PAPER, best_group
 from headwise.tasks.ngram import NGram, four_gram
 from headwise.training.streaming import Streaming

@@ -12,7 +12,7 @@ from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import require
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER

@@ -8,7 +8,7 @@ import pandas as pd
 
 from headwise.lab.run import Run
 from headwise.lab.study import Conclusion, Verdict
-from headwise.nets.encoder import EncoderShape
+from headwise.nets import EncoderShape
 from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
 from headwise.training.streaming import Streaming

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training.training import Training
 
 
