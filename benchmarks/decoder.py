@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from headwise.nets import AttentionShape, DecoderShape, stack
 from headwise.nets.attention import causal_attention
-from headwise.training.memory import keep_freed_memory
+from headwise.training import keep_freed_memory
 
 TOKENS, REPEATS = 2048, 6
 

@@ -25,13 +25,12 @@ import torch
 from torch import nn
 
 from headwise.nets import ClassTokenShape
-from headwise.training.engine import Dataset, Engine
+from headwise.training import Training, keep_freed_memory
 from headwise.training.fused.engine import FusedEngine
 from headwise.training.fused.host import LANES
 from headwise.training.fused.simd import add, fma, load, splat, store
-from headwise.training.memory import keep_freed_memory
-from headwise.training.stacked import StackedEngine
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset, Engine
+from headwise.training.samples.stacked import StackedEngine
 from plain import PlainNet
 
 TOKEN_DIM, HEAD_DIM, WIDTH = 4, 8, 32

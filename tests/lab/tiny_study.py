@@ -7,7 +7,7 @@ from headwise.lab.study import Tier
 from headwise.nets import ClassTokenShape
 from headwise.studies.head_count.synthetic import HEAD_COUNT
 from headwise.tasks.retrieval import sum_of_maxima
-from headwise.training.training import Training
+from headwise.training import Training
 
 
 def parts() -> dict[str, list[Run]]:

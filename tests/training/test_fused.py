@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from headwise.core.errors import InputError
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
-from headwise.training.engine import Dataset
+from headwise.training import Training
 from headwise.training.fused import available, covers
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset
 
 
 def network(

@@ -34,7 +34,7 @@ from headwise.nets import ClassTokenShape
 from headwise.training.fused import available
 from headwise.training.fused.engine import FusedEngine
 from headwise.training.fused.host import LANES
-from headwise.training.training import Training
+from headwise.training import Training
 assert LANES == 4, LANES
 assert available() is None, available()
 shape = ClassTokenShape.standard(token_dim=3, heads=3, width=11, residual=True, norm=True)

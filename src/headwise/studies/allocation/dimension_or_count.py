@@ -10,7 +10,7 @@ from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 KEPT = (0.25, 0.5, 0.75)
 NOT_TESTED = Verdict("not tested", "no cut was measured both ways")

@@ -9,7 +9,7 @@ from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.studies.differences import ALLOCATION_PAPER, best_group
 from headwise.tasks.ngram import NGram, four_gram
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 PREDICTED, OBSERVED = 32, 8  # heads: by the paper's bound, and in its experiment
 SETTING = ("target", "qk_norm", "heads", "head_dim")

@@ -18,7 +18,7 @@ from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
 from headwise.tasks.language import Language
 from headwise.tasks.texts import SHAKESPEARE, WIKIPEDIA
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 PLAN = claims.PLAN
 TEXTS = (SHAKESPEARE, WIKIPEDIA)

@@ -8,7 +8,7 @@ from headwise.lab.kinds.cut_layer import Reduced
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.tasks.language import Language
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 PAPER = "Allocation of parameters in transformers (arXiv 2510.03784)"
 TEXT_NOTE = (

@@ -9,7 +9,7 @@ from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.nets import EncoderShape
 from headwise.studies.rank import shared
 from headwise.tasks.regression import InContextRegression
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 
 def _runs(

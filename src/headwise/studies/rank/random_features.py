@@ -11,7 +11,7 @@ from headwise.nets import AttentionNetShape, AttentionShape
 from headwise.studies.rank import shared
 from headwise.tasks.neighbours import Neighbours
 from headwise.theory.rank import error_lower_bound
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 HIGHEST_DEGREE = 9_999
 NEAR = 1.1  # a trained layer within this factor of the lower bound is close to it

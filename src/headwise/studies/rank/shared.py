@@ -11,7 +11,7 @@ from headwise.lab.study import Conclusion, Verdict
 from headwise.nets import EncoderShape
 from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
 ERROR = "mean-square error"

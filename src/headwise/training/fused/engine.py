@@ -10,11 +10,11 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.nets import ClassTokenShape
-from headwise.training.engine import Dataset
 from headwise.training.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.training.fused.scope import covers
 from headwise.training.fused.step import CROSS_ENTROPY, MSE, run
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Training
 
 PREDICTED_AT_ONCE = 256
 COPIES = 4  # parameters, gradients and AdamW's two moments, each as large

@@ -18,12 +18,11 @@ from headwise.advise.probe.counting.surrogate import influential_tokens
 from headwise.advise.probe.data.prepare import Prepared
 from headwise.advise.probe.descent.removal import remove_head
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
-from headwise.training.choose import make_engine
-from headwise.training.data import epoch_order
-from headwise.training.engine import Dataset
-from headwise.training.loop import learning_rates
-from headwise.training.stacked import member_loss
-from headwise.training.training import Training
+from headwise.training import Training, learning_rates
+from headwise.training.samples.choose import make_engine
+from headwise.training.samples.data import epoch_order
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.stacked import member_loss
 
 BATCH, RATE, TUNING_RATE = 32, 1e-2, 5e-3
 EMBED_DIM, QK_DIM, WIDTH, READOUT_WIDTH = 24, 4, 32, 96

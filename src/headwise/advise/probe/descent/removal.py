@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.nets import ClassTokenShape
-from headwise.training.engine import Dataset
-from headwise.training.stacked import member_loss
-from headwise.training.training import Loss
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Loss
+from headwise.training.samples.stacked import member_loss
 
 _RIDGE = 1e-6  # of the mean square of the outputs: heads may be exact copies of each other
 _OUT = "layers.0.out"

@@ -1,10 +1,7 @@
-"""Training: many seeds of one specification in, one outcome a seed out."""
+"""Training on sequences in memory: many seeds of one specification in, one outcome a seed out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import cos, isfinite, pi
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,72 +9,36 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
+from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenShape
-from headwise.training import data
-from headwise.training.choose import make_engine
-from headwise.training.engine import Dataset
-from headwise.training.stacked import lanes, member_loss
-from headwise.training.training import Training
+from headwise.tasks.protocols import SequenceTask
+from headwise.training.outcome import Outcome, make_outcome
+from headwise.training.samples import data
+from headwise.training.samples.choose import make_engine
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Training
+from headwise.training.samples.stacked import lanes, member_loss
+from headwise.training.schedule import evaluation_segments, learning_rates
+
+VARIANCE, NATS = "share of the target's variance", "nats a sequence"
 
 _FRESH_FLOATS = 1 << 24  # largest block of fresh inputs held at once
 
 
-class RateSchedule(Protocol):
-    """The part of a training's specification that says how long and how fast."""
-
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def rate(self) -> float: ...
-
-    @property
-    def warmup(self) -> float: ...
-
-    @property
-    def evaluations(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one seed.
-
-    `error` is the smallest validation error relative to the variance of the target (None if no
-    evaluation was finite), `error_last` the one after the last step; `curve` holds (step,
-    validation NMSE, mean training loss since the evaluation before). `params` are for raw data.
-    `facts` are other numbers worth keeping, by name.
-    """
-
-    seed: int
-    error: float | None
-    error_last: float | None
-    best_step: int | None
-    diverged: bool
-    curve: tuple[tuple[int, float | None, float | None], ...]
-    engine: str
-    engine_reason: str
-    params: dict[str, Tensor]
-    facts: Mapping[str, float] = field(default_factory=dict)
-
-
-def train(
-    task: data.Task,
+def train_on_samples(
+    task: SequenceTask,
     shape: ClassTokenShape,
     training: Training,
     seeds: Sequence[int],
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnProgress = quiet,
     device: str = "cpu",
 ) -> list[Outcome]:
     """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
 
-    `on_progress` is called with the finished fraction after every evaluation.
+    Errors are relative to the variance of the target, or, for classes, cross-entropies in nats;
+    the smallest counts. `on_progress` is called after every evaluation.
     """
-    require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
-    require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
-    require(
-        task.token_dim == shape.token_dim,
-        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
-    )
+    check_fits(task, shape)
     # The seeds of a block have distinct lanes in a stack; see stacked.py.
     block = lanes(shape)
     blocks = [list(group) for _, group in groupby(sorted(seeds), lambda seed: seed // block)]
@@ -85,13 +46,25 @@ def train(
     for index, together in enumerate(blocks):
         for fraction, outcomes in _train_block(task, shape, training, together, device):
             found |= {outcome.seed: outcome for outcome in outcomes}
-            if on_progress is not None:
-                on_progress((index + fraction) / len(blocks))
+            done = (index + fraction) / len(blocks)
+            on_progress(done, f"training, {len(found)} of {len(seeds)} seeds done")
     return [found[seed] for seed in seeds]
 
 
+def check_fits(task: SequenceTask, shape: ClassTokenShape) -> None:
+    """Refuse a task that the network cannot read."""
+    require(
+        task.token_dim == shape.token_dim,
+        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
+    )
+
+
 def _train_block(
-    task: data.Task, shape: ClassTokenShape, training: Training, seeds: Sequence[int], device: str
+    task: SequenceTask,
+    shape: ClassTokenShape,
+    training: Training,
+    seeds: Sequence[int],
+    device: str,
 ) -> Iterator[tuple[float, list[Outcome]]]:
     """Yields the finished fraction after every evaluation, and with the last the outcomes."""
     samples = training.samples or max(training.validation, 8192)  # a stream's scale needs a sample
@@ -113,40 +86,17 @@ def _train_block(
         errors = validation_error(engine.predict(validation.inputs), validation, training.loss)
         means = np.concatenate(losses, axis=1).mean(axis=1)
         for curve, error, loss in zip(curves, errors, means, strict=True):
-            curve.append((last, error, loss))
+            curve.append((last, float(error), float(loss)))
         if last < training.steps:
             yield last / training.steps, []
+    unit = VARIANCE if training.loss == "mse" else NATS
     yield (
         1.0,
         [
-            make_outcome(seed, curve, engine.name, reason, scale.fold_into(shape, params))
+            make_outcome(seed, curve, unit, (engine.name, reason), scale.fold_into(shape, params))
             for seed, curve, params in zip(seeds, curves, engine.params(), strict=True)
         ],
     )
-
-
-def learning_rates(training: RateSchedule) -> Float[np.ndarray, " steps"]:
-    """Linear warm-up to `rate`, then half a cosine down to zero."""
-    warm = round(training.warmup * training.steps)
-    steps = training.steps
-    return np.array(
-        [
-            training.rate
-            * (
-                (step + 1) / warm
-                if step < warm
-                else (1 + cos(pi * (step - warm) / (steps - warm))) / 2
-            )
-            for step in range(steps)
-        ]
-    )
-
-
-def evaluation_segments(training: RateSchedule) -> Iterator[tuple[int, int]]:
-    """Step ranges [first, last) after each of which the networks are evaluated."""
-    count = min(training.evaluations, training.steps)
-    ends = [round(training.steps * (index + 1) / count) for index in range(count)]
-    return iter(zip([0, *ends], ends, strict=False))
 
 
 def validation_error(
@@ -161,7 +111,7 @@ def validation_error(
 
 
 def _chunks(
-    task: data.Task,
+    task: SequenceTask,
     training: Training,
     scale: data.DataScale,
     train_set: Dataset,
@@ -190,32 +140,3 @@ def _join(parts: list[Dataset]) -> Dataset:
     return Dataset(
         torch.cat([part.inputs for part in parts]), torch.cat([part.targets for part in parts])
     )
-
-
-def make_outcome(
-    seed: int,
-    measured: Sequence[tuple[int, float, float]],
-    engine: str,
-    reason: str,
-    params: dict[str, Tensor],
-) -> Outcome:
-    """The outcome of a run that measured (step, error, mean loss); what is not finite is None."""
-    curve = [(step, _finite(error), _finite(loss)) for step, error, loss in measured]
-    finite = [(error, step) for step, error, _ in curve if error is not None]
-    best, best_step = min(finite) if finite else (None, None)
-    last = curve[-1]
-    return Outcome(
-        seed=seed,
-        error=best,
-        error_last=last[1],
-        best_step=best_step,
-        diverged=last[1] is None or last[2] is None,
-        curve=tuple(curve),
-        engine=engine,
-        engine_reason=reason,
-        params=params,
-    )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
