@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 import torch
 from torch.nn import functional
 
-from headwise.nets import AttentionShape, DecoderShape
-from headwise.nets.causal import causal_attention
-from headwise.nets.module import stack
-from headwise.training.memory import keep_freed_memory
+from headwise.nets import AttentionShape, DecoderShape, stack
+from headwise.nets.attention import causal_attention
+from headwise.training import keep_freed_memory
 
 TOKENS, REPEATS = 2048, 6
 

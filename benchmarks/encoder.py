@@ -17,10 +17,8 @@ from torch import nn
 
 from headwise.nets import EncoderShape
 from headwise.tasks import Neighbours
-from headwise.training.ensemble import Ensemble
-from headwise.training.memory import keep_freed_memory
-from headwise.training.stream import Stream
-from headwise.training.streaming import Streaming
+from headwise.training import Ensemble, Streaming, keep_freed_memory
+from headwise.training.stream.data import Stream
 
 SIZES = {  # width, points, heads, layers, feed-forward width, batch
     "small": (16, 8, 2, 1, 64, 64),

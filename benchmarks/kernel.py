@@ -24,15 +24,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.engine import Dataset, Engine
+from headwise.nets import ClassTokenShape
+from headwise.training import Training, keep_freed_memory
 from headwise.training.fused.engine import FusedEngine
 from headwise.training.fused.host import LANES
 from headwise.training.fused.simd import add, fma, load, splat, store
-from headwise.training.memory import keep_freed_memory
-from headwise.training.stacked import StackedEngine
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset, Engine
+from headwise.training.samples.stacked import StackedEngine
 from plain import PlainNet
 
 TOKEN_DIM, HEAD_DIM, WIDTH = 4, 8, 32
@@ -77,14 +75,14 @@ def steps_of(engine: Engine, members: int, length: int, batch: int) -> Contender
 def fused(heads: int, length: int, batch: int) -> Contender:
     shape = ClassTokenShape.standard(token_dim=TOKEN_DIM, heads=heads, head_dim=HEAD_DIM)
     training = Training(steps=1, rate=1e-3, batch=batch)
-    engine = FusedEngine(shape, training, [initial_params(shape, 0)])
+    engine = FusedEngine(shape, training, [shape.initial_params(0)])
     return steps_of(engine, 1, length, batch)
 
 
 def stacked(heads: int, length: int, batch: int) -> Contender:
     shape = ClassTokenShape.standard(token_dim=TOKEN_DIM, heads=heads, head_dim=HEAD_DIM)
     training, seeds = Training(steps=1, rate=1e-3, batch=batch), range(STACKED_MEMBERS)
-    engine = StackedEngine(shape, training, [initial_params(shape, s) for s in seeds], seeds)
+    engine = StackedEngine(shape, training, [shape.initial_params(s) for s in seeds], seeds)
     return steps_of(engine, STACKED_MEMBERS, length, batch)
 
 

@@ -18,8 +18,7 @@ from headwise.train import Training, train
 import headwise
 from headwise.nets import ClassTokenShape
 from headwise.tasks import sum_of_maxima
-from headwise.training import fused
-from headwise.training.memory import keep_freed_memory
+from headwise.training import fused, keep_freed_memory
 from plain import plain_rate
 
 SEEDS, FLOOR, HALVES = 3, 1e-4, 2.0

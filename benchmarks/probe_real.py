@@ -22,7 +22,6 @@ import headwise
 from headwise.advise.probe.data.prepare import prepare
 from headwise.advise.probe.data.samples import Samples
 from headwise.advise.probe.descent.descent import RATE, held_out_error, probe_shape, train_on
-from headwise.nets.initial import initial_params
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz \n"
 STEPS, SEEDS, WINDOW = 8000, 3, 16
@@ -67,7 +66,7 @@ def confirm(inputs: np.ndarray, labels: np.ndarray, heads: int) -> dict[int, flo
             for seed in range(SEEDS)
             for trained, _ in [
                 train_on(
-                    data, shape, initial_params(shape, seed), seed, 0, STEPS, RATE, lambda n: None
+                    data, shape, shape.initial_params(seed), seed, 0, STEPS, RATE, lambda n: None
                 )
             ]
         )

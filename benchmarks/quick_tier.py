@@ -19,9 +19,9 @@ import torch
 from headwise.lab.store import Store
 from headwise.lab.work import jobs, perform
 from headwise.studies.head_count.synthetic import quick_parts
-from headwise.training import data, fused
+from headwise.training import fused, keep_freed_memory
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.memory import keep_freed_memory
+from headwise.training.samples import data
 from plain import plain_rate
 
 

@@ -8,15 +8,22 @@ torch.compile cannot trace the checks.
 from jaxtyping import install_import_hook
 
 CHECKED = [
-    "headwise.nets.class_token",
-    "headwise.nets.module",
+    "headwise.nets",
+    "headwise.tasks",
     "headwise.build",
     "headwise.pretrained.adapters",
     "headwise.pretrained.measure",
     "headwise.pretrained.model.apply",
     "headwise.pretrained.model.stock",
     "headwise.pretrained.plan.reductions",
+    "headwise.training._train",
+    "headwise.training.adamw",
     "headwise.training.ensemble",
-    "headwise.training.stacked",
+    "headwise.training.outcome",
+    "headwise.training.samples",
+    "headwise.training.schedule",
+    "headwise.training.state",
+    "headwise.training.stream",
+    "headwise.training.text",
 ]
-install_import_hook(CHECKED, "beartype.beartype")
+install_import_hook(CHECKED, "checked_shapes.check")

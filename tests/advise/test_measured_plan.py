@@ -11,7 +11,7 @@ from headwise.allocation.plan_file import AllocationPlan, read_allocation, write
 from headwise.allocation.schedules import SCHEDULES
 from headwise.core.errors import InputError
 from headwise.lab.store import Store
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.tasks import Language, TokenArray
 
 REQUEST = Request(

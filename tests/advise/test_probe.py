@@ -200,9 +200,8 @@ def test_a_slow_slope_is_no_sharp_answer() -> None:
 
 def test_a_copied_head_is_removed_without_loss() -> None:
     from headwise.advise.probe.descent.removal import remove_head, with_heads
-    from headwise.nets import ClassTokenNet
-    from headwise.nets.shape import ClassTokenShape
-    from headwise.training.engine import Dataset
+    from headwise.nets import ClassTokenNet, ClassTokenShape
+    from headwise.training.samples.engine import Dataset
 
     shape = ClassTokenShape.standard(token_dim=2, heads=3, head_dim=2, width=8)
     net = ClassTokenNet(shape, seed=4)

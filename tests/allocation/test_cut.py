@@ -6,8 +6,7 @@ import torch
 
 from headwise.allocation.cut import Heads, balanced, with_layer
 from headwise.core.errors import InputError
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 
 SHAPE = DecoderShape(
     vocabulary=17,

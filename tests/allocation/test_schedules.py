@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headwise.allocation.schedules import SCHEDULES, attention_parameters, schedule
 from headwise.core.errors import InputError
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 
 FULL = {"layers": 6, "width": 384, "budget": 6 * 4 * 384 * 384}
 

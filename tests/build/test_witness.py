@@ -10,8 +10,7 @@ from headwise.build.witness import compare
 from headwise.core.errors import InputError
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import Retrieval, max_plus_min, sum_of_maxima
-from headwise.training.loop import train
-from headwise.training.training import Training
+from headwise.training import Training, train
 
 
 def trained(task: Retrieval, heads: int) -> ClassTokenNet:

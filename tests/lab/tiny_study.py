@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from headwise.lab.run import Run
 from headwise.lab.study import Tier
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.studies.head_count.synthetic import HEAD_COUNT
 from headwise.tasks.retrieval import sum_of_maxima
-from headwise.training.training import Training
+from headwise.training import Training
 
 
 def parts() -> dict[str, list[Run]]:

@@ -10,9 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headwise.core.errors import InputError
-from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
-from headwise.nets.class_token import forward
-from headwise.nets.module import stack
+from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape, stack
 
 SIZES = {"token_dim": 3, "heads": 2, "head_dim": 5, "width": 7}
 
@@ -120,7 +118,7 @@ def test_stacked_members_are_the_single_networks() -> None:
     shape = ClassTokenShape.standard(**SIZES)
     nets = [random_net(shape, seed) for seed in range(3)]
     inputs = torch.randn(3, 4, 9, 3, generator=torch.Generator().manual_seed(1)).double()
-    together = forward(shape, stack([dict(net.named_parameters()) for net in nets]), inputs)
+    together = shape.forward(stack([dict(net.named_parameters()) for net in nets]), inputs)
     for net, row, output in zip(nets, inputs, together, strict=True):
         torch.testing.assert_close(net(row), output, rtol=1e-12, atol=1e-12)
 

@@ -11,8 +11,7 @@ from torch.nn import functional
 
 from headwise.core.errors import InputError
 from headwise.core.spec import from_data, to_data
-from headwise.nets import AttentionShape, DecoderNet, DecoderShape
-from headwise.nets.module import stack
+from headwise.nets import AttentionShape, DecoderNet, DecoderShape, stack
 
 LAYERS = (
     AttentionShape(heads=3, qk_dim=2, v_dim=5),
@@ -119,7 +118,7 @@ def test_without_positions_order_is_known_by_the_mask_alone() -> None:
 
 def test_rope_scores_depend_on_distance_alone() -> None:
     """With one layer, prefixing a sequence with what no head can use moves no relative score."""
-    from headwise.nets.causal import rotate, rotation
+    from headwise.nets.positions import rotate, rotation
 
     rng = np.random.default_rng(2)
     q, k = (torch.from_numpy(rng.normal(size=(1, 8))).expand(50, 8) for _ in range(2))

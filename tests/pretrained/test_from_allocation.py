@@ -8,7 +8,7 @@ from small_models import small_material, small_model
 from headwise.allocation.plan_file import AllocationPlan, read_allocation, write_allocation
 from headwise.allocation.schedules import schedule
 from headwise.core.errors import InputError
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 from headwise.pretrained import compress, measure_model, read_plan
 
 

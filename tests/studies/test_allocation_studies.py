@@ -15,7 +15,7 @@ from headwise.lab.work import perform
 from headwise.studies.allocation import dimension_or_count, saturation, shared
 from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.studies.allocation.saturation import SATURATION
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 TRAINING = TextTraining(steps=30, rate=0.01, batch=8, validation=8, evaluations=1)
 

@@ -7,7 +7,7 @@ from headwise.lab.study import Tier
 from headwise.studies.rank import shared
 from headwise.studies.rank.depth import RANK_DEPTH
 from headwise.studies.rank.random_features import RANK_RANDOM_FEATURES, quick_parts
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 
 def depth_parts() -> dict[str, list[Run]]:

@@ -6,9 +6,8 @@ import torch
 
 from headwise.core.errors import InputError
 from headwise.core.spec import canonical_json, from_data, to_data
-from headwise.tasks import InContextRegression, Neighbours, measure
-from headwise.tasks.measure import TokenTask
-from headwise.training.stream import Stream, validation_set
+from headwise.tasks import InContextRegression, Neighbours, TokenTask, measure
+from headwise.training.stream.data import Stream, validation_set
 
 CASES = [
     Neighbours(dim=5, points=4),

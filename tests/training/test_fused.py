@@ -9,13 +9,11 @@ import torch
 from torch.nn import functional
 
 from headwise.core.errors import InputError
-from headwise.nets.class_token import forward
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
-from headwise.training.engine import Dataset
+from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
+from headwise.training import Training
 from headwise.training.fused import available, covers
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset
 
 
 def network(
@@ -59,7 +57,7 @@ SWEEP = [
 def trained_looking(shape: ClassTokenShape, seed: int) -> dict[str, torch.Tensor]:
     """Parameters without the zeros and small scales of a fresh network, so that all matter."""
     rng = np.random.default_rng(seed)
-    fresh = initial_params(shape, seed)
+    fresh = shape.initial_params(seed)
     return {
         name: value + torch.from_numpy(0.3 * rng.standard_normal(value.shape).astype(np.float32))
         for name, value in fresh.items()
@@ -84,7 +82,7 @@ def loss_of(training: Training, outputs: torch.Tensor, targets: torch.Tensor) ->
 def autograd(shape, training, params, data, rows):
     """Loss and gradients in double precision."""
     wide = {name: value.double()[None].requires_grad_() for name, value in params.items()}
-    outputs = forward(shape, wide, data.inputs[rows].double()[None])[0]
+    outputs = shape.forward(wide, data.inputs[rows].double()[None])[0]
     loss = loss_of(training, outputs, data.targets[rows].double())
     loss.backward()
     zero = torch.zeros(())
@@ -122,7 +120,7 @@ def test_predictions_equal_the_network(shape, length, batch):
     training = Training(steps=1, rate=1e-3, batch=batch, samples=batch)
     (outputs,) = FusedEngine(shape, training, [params]).predict(data.inputs)
     wide = {name: value.double()[None] for name, value in params.items()}
-    expected = forward(shape, wide, data.inputs.double()[None])[0]
+    expected = shape.forward(wide, data.inputs.double()[None])[0]
     assert (outputs.double() - expected).abs().max() <= 2e-5 * expected.abs().max()
 
 
@@ -134,7 +132,7 @@ def torch_losses(shape, training, params, data, order, rates):
     for rows, rate in zip(order, rates, strict=True):
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
-        outputs = forward(shape, stacked, data.inputs[rows][None])[0]
+        outputs = shape.forward(stacked, data.inputs[rows][None])[0]
         loss = loss_of(training, outputs, data.targets[rows])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(stacked.values(), training.clip)
@@ -156,7 +154,7 @@ def test_losses_follow_torch_for_twenty_steps(shape, training):
     data = random_data(shape, 24, 200, seed=8, classes=training.loss == "cross-entropy")
     order = np.random.default_rng(9).integers(0, 200, (20, training.batch))
     rates = training.rate * np.linspace(0.1, 1, 20)
-    params = initial_params(shape, 10)
+    params = shape.initial_params(10)
     expected, final = torch_losses(shape, training, params, data, order, rates)
     engine = FusedEngine(shape, training, [params])
     losses = [engine.advance(data, order[None, i : i + 7], rates[i : i + 7]) for i in (0, 7, 14)]
@@ -168,7 +166,7 @@ def test_losses_follow_torch_for_twenty_steps(shape, training):
 def test_a_member_does_not_depend_on_its_neighbours_or_on_how_steps_are_grouped():
     shape, training = network(), Training(steps=8, rate=1e-2, batch=20, samples=100)
     data = random_data(shape, 21, 100, seed=11)
-    members = [initial_params(shape, seed) for seed in range(3)]
+    members = [shape.initial_params(seed) for seed in range(3)]
     members[1]["class_token"] = members[1]["class_token"] * math.nan
     order = np.random.default_rng(12).integers(0, 100, (3, 8, 20))
     rates = np.full(8, 1e-2)
@@ -186,7 +184,7 @@ def test_a_member_does_not_depend_on_its_neighbours_or_on_how_steps_are_grouped(
 @pytest.mark.parametrize("name", list(network(norm=True).parameter_shapes()))
 def test_a_parameter_that_is_not_a_number_shows_in_the_loss(name):
     shape, training = network(norm=True), Training(steps=1, rate=1e-2, batch=4, samples=4)
-    params = initial_params(shape, 13)
+    params = shape.initial_params(13)
     params[name].view(-1)[-1] = math.nan
     engine = FusedEngine(shape, training, [params])
     data = random_data(shape, 9, 4, seed=14)
@@ -197,7 +195,7 @@ def test_a_parameter_that_is_not_a_number_shows_in_the_loss(name):
 
 def test_a_rate_far_too_large_ends_in_a_loss_that_is_not_finite():
     shape, training = network(), Training(steps=60, rate=1e30, batch=8, samples=8)
-    engine = FusedEngine(shape, training, [initial_params(shape, 15)])
+    engine = FusedEngine(shape, training, [shape.initial_params(15)])
     data = random_data(shape, 9, 8, seed=16)
     order = np.tile(np.arange(8), (1, 60, 1))
     assert not np.isfinite(engine.advance(data, order, np.full(60, 1e30))[0, -1])
@@ -219,7 +217,7 @@ def test_it_says_what_it_does_not_cover():
 
 def test_rows_outside_the_data_are_refused():
     shape, training = network(), Training(steps=1, rate=1e-3, batch=1, samples=1)
-    engine = FusedEngine(shape, training, [initial_params(shape, 0)])
+    engine = FusedEngine(shape, training, [shape.initial_params(0)])
     data = random_data(shape, 5, 3, seed=17)
     for row in (-1, 3):
         with pytest.raises(InputError, match="row"):

@@ -30,21 +30,19 @@ def python(code: str, source: Path = SOURCE, **environment: str) -> str:
 def test_a_cpu_without_avx_computes_the_same(tmp_path):
     code = """
 import numpy as np, torch
-from headwise.nets.class_token import forward
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training.fused import available
 from headwise.training.fused.engine import FusedEngine
 from headwise.training.fused.host import LANES
-from headwise.training.training import Training
+from headwise.training import Training
 assert LANES == 4, LANES
 assert available() is None, available()
 shape = ClassTokenShape.standard(token_dim=3, heads=3, width=11, residual=True, norm=True)
-params = initial_params(shape, 1)
+params = shape.initial_params(1)
 inputs = torch.from_numpy(np.random.default_rng(2).standard_normal((9, 14, 3), np.float32))
 (found,) = FusedEngine(shape, Training(steps=1, rate=1.0), [params]).predict(inputs)
 stacked = {name: value.double()[None] for name, value in params.items()}
-expected = forward(shape, stacked, inputs.double()[None])[0]
+expected = shape.forward(stacked, inputs.double()[None])[0]
 assert (found - expected).abs().max() < 1e-6
 print("fine")
 """
@@ -59,7 +57,7 @@ def test_every_change_of_a_kernel_source_gets_a_cache_of_its_own(tmp_path):
     before = python(FOLDER, copy, **cache)
     assert before.startswith(str(tmp_path / "cache" / "headwise"))
     assert python(FOLDER, copy, **cache) == before
-    tiles = copy / "headwise" / "train" / "fused" / "tiles.py"
+    tiles = copy / "headwise" / "training" / "fused" / "tiles.py"
     tiles.write_text(tiles.read_text() + "\n# changed\n")
     assert python(FOLDER, copy, **cache) != before
 

@@ -12,9 +12,8 @@ from headwise.core.errors import InputError
 from headwise.core.spec import spec
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import max_plus_min, sum_of_maxima
-from headwise.training.data import epoch_order
-from headwise.training.loop import Outcome, learning_rates, train
-from headwise.training.training import Training
+from headwise.training import Outcome, Training, learning_rates, train
+from headwise.training.samples.data import epoch_order
 
 TASK = sum_of_maxima(5, intrinsic_dim=2)
 SHORT = Training(steps=30, rate=1e-2, batch=8, samples=64, validation=50, evaluations=3)

@@ -20,12 +20,9 @@ from headwise.core.errors import InputError
 from headwise.core.spec import to_data
 from headwise.nets import AttentionShape, DecoderNet, DecoderShape
 from headwise.tasks import Language, NGram, corpus
-from headwise.training.loop import Outcome, learning_rates
+from headwise.training import Checkpoint, Outcome, Streaming, TextTraining, learning_rates, train
 from headwise.training.state import TrainingState
-from headwise.training.streaming import Streaming
-from headwise.training.text import flops_per_token, train_text
-from headwise.training.text_training import TextTraining
-from headwise.training.tokens import train_tokens
+from headwise.training.text.loop import flops_per_token
 
 SHAPE = DecoderShape(
     vocabulary=256,
@@ -62,15 +59,15 @@ def same(first: Outcome, second: Outcome) -> bool:
 
 
 def test_a_seed_does_not_depend_on_its_company(task: Language) -> None:
-    together = train_text(task, SHAPE, TRAINING, [0, 1, 2])
+    together = train(task, SHAPE, TRAINING, [0, 1, 2])
     for seed in (2, 0):
-        assert same(train_text(task, SHAPE, TRAINING, [seed])[0], together[seed])
+        assert same(train(task, SHAPE, TRAINING, [seed])[0], together[seed])
     assert not same(together[0], replace(together[1], seed=0))
 
 
 def test_the_trajectory_is_that_of_a_plain_loop(task: Language) -> None:
     """torch's own module, optimiser, clipping and loss on the same batches."""
-    (outcome,) = train_text(task, SHAPE, TRAINING, [5])
+    (outcome,) = train(task, SHAPE, TRAINING, [5])
     net = DecoderNet(SHAPE, seed=5)
     adam = torch.optim.AdamW(net.parameters(), betas=(0.9, 0.95), weight_decay=0.0)
     for step, rate in enumerate(learning_rates(TRAINING)):
@@ -92,7 +89,7 @@ def test_the_trajectory_is_that_of_a_plain_loop(task: Language) -> None:
 
 
 def test_it_learns_what_can_be_learnt(task: Language) -> None:
-    (outcome,) = train_text(task, SHAPE, replace(TRAINING, steps=200), [0])
+    (outcome,) = train(task, SHAPE, replace(TRAINING, steps=200), [0])
     assert outcome.curve[0][1] is not None
     assert outcome.error is not None
     assert outcome.error < 2.2 < log(256)
@@ -103,10 +100,10 @@ KILLED = """
 import json, torch
 from pathlib import Path
 from headwise.core.spec import from_data
-from headwise.training.text import train_text
+from headwise.training import Checkpoint, train
 torch.set_num_threads(1)
 task, shape, training = from_data(json.loads(Path({spec!r}).read_text()))
-train_text(task, shape, training, [3, 4], checkpoint=Path({file!r}), checkpoint_seconds=0.0)
+train(task, shape, training, [3, 4], checkpoint=Checkpoint(Path({file!r}), seconds=0.0))
 """
 
 
@@ -129,8 +126,8 @@ def test_a_killed_training_goes_on_to_the_same_record(task: Language, tmp_path: 
         done = json.loads(saved.metadata()["numbers"])["done"]
     assert 0 < done < 400
     torch.set_num_threads(1)
-    resumed = train_text(task, SHAPE, training, [3, 4], checkpoint=file)
-    whole = train_text(task, SHAPE, training, [3, 4])
+    resumed = train(task, SHAPE, training, [3, 4], checkpoint=file)
+    whole = train(task, SHAPE, training, [3, 4])
     assert all(map(same, resumed, whole))
 
 
@@ -153,28 +150,25 @@ def test_it_can_be_stopped_after_any_step(
     ngram = NGram(length=16, lags=(0, 1), dim=2)
     net = replace(SHAPE, vocabulary=0, token_dim=2, outputs=2)
     streaming = Streaming(steps=30, rate=1e-2, batch=12, validation=32, evaluations=3)
-    for train in (
-        lambda **more: train_text(task, SHAPE, TRAINING, [3, 4], **more),
-        lambda **more: train_tokens(ngram, net, streaming, [3, 4], **more),
-    ):
+    for work in ((task, SHAPE, TRAINING, [3, 4]), (ngram, net, streaming, [3, 4])):
         with monkeypatch.context() as patch:
             patch.setattr(TrainingState, "save_if_due", save_and_stop)
             with pytest.raises(Stopped):
-                train(checkpoint=file, checkpoint_seconds=0.0)
-        assert all(map(same, train(checkpoint=file), train()))
+                train(*work, checkpoint=Checkpoint(file, seconds=0.0))
+        assert all(map(same, train(*work, checkpoint=file), train(*work)))
 
 
 def test_a_checkpoint_of_other_work_is_not_taken_and_a_damaged_one_is_named(
     task: Language, tmp_path: Path
 ) -> None:
     file = tmp_path / "one.safetensors"
-    train_text(task, SHAPE, TRAINING, [0], checkpoint=file, checkpoint_seconds=0.0)
+    train(task, SHAPE, TRAINING, [0], checkpoint=Checkpoint(file, seconds=0.0))
     assert file.exists()
-    (other,) = train_text(task, SHAPE, TRAINING, [1], checkpoint=file)
-    assert same(other, train_text(task, SHAPE, TRAINING, [1])[0])
+    (other,) = train(task, SHAPE, TRAINING, [1], checkpoint=file)
+    assert same(other, train(task, SHAPE, TRAINING, [1])[0])
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(InputError, match="delete it to start again"):
-        train_text(task, SHAPE, TRAINING, [0], checkpoint=file)
+        train(task, SHAPE, TRAINING, [0], checkpoint=file)
 
 
 def test_operations_are_counted_as_the_formula_says() -> None:
@@ -203,8 +197,8 @@ def test_decoders_train_on_real_tokens_too(layer: AttentionShape, positions: str
         positions=positions, qk_norm=True,  # type: ignore[arg-type]
     )  # fmt: skip
     training = Streaming(steps=60, rate=1e-2, batch=16, validation=64, evaluations=2)
-    together = train_tokens(task, shape, training, [0, 1, 2])
-    (alone,) = train_tokens(task, shape, training, [2])
+    together = train(task, shape, training, [0, 1, 2])
+    (alone,) = train(task, shape, training, [2])
     assert same(alone, together[2])
     assert together[0].error is not None
     assert together[0].error < 0.7
@@ -219,6 +213,6 @@ BAD = [
 @pytest.mark.parametrize(("change", "sentence"), BAD)
 def test_a_decoder_must_fit_the_text(task: Language, change, sentence: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InputError, match=sentence):
-        train_text(task, replace(SHAPE, **change), TRAINING, [0])
+        train(task, replace(SHAPE, **change), TRAINING, [0])
     with pytest.raises(InputError, match="seeds are distinct"):
-        train_text(task, SHAPE, TRAINING, [1, 1])
+        train(task, SHAPE, TRAINING, [1, 1])

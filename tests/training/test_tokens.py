@@ -11,11 +11,9 @@ from headwise.core.errors import InputError
 from headwise.nets import AttentionNetShape, AttentionShape, EncoderNet, EncoderShape
 from headwise.tasks import InContextRegression, Neighbours
 from headwise.theory.rank import error_lower_bound
+from headwise.training import Outcome, Streaming, learning_rates, train
 from headwise.training.ensemble import stackable
-from headwise.training.loop import Outcome, learning_rates
-from headwise.training.stream import Stream
-from headwise.training.streaming import Streaming
-from headwise.training.tokens import train_tokens
+from headwise.training.stream.data import Stream
 
 SHORT = Streaming(steps=12, rate=1e-2, batch=16, validation=48, evaluations=3)
 FARTHEST = Neighbours(dim=8, points=5, target="farthest", form="self")
@@ -63,9 +61,9 @@ def same(first: Outcome, second: Outcome) -> bool:
 
 @pytest.mark.parametrize(("task", "net"), CASES.values(), ids=CASES)
 def test_a_member_does_not_depend_on_its_neighbours(task, net) -> None:  # type: ignore[no-untyped-def]
-    together = train_tokens(task, net, SHORT, seeds=range(8))
+    together = train(task, net, SHORT, seeds=range(8))
     for seeds in ([0], [7], [6, 3], [5, 9, 4]):
-        for outcome in train_tokens(task, net, SHORT, seeds):
+        for outcome in train(task, net, SHORT, seeds):
             if outcome.seed < 8:
                 assert same(outcome, together[outcome.seed])
     assert not same(together[0], together[1])
@@ -79,7 +77,7 @@ def test_aligned_members_are_stacked_and_others_are_not() -> None:
 
 def test_the_trajectory_is_that_of_a_plain_loop() -> None:
     training = replace(SHORT, weight_decay=0.1)
-    outcomes = train_tokens(FARTHEST, PAPER, training, seeds=[3, 4])
+    outcomes = train(FARTHEST, PAPER, training, seeds=[3, 4])
     net = EncoderNet(PAPER, seed=4)
     adam = torch.optim.AdamW(net.parameters(), betas=(0.9, 0.95), weight_decay=0.1)
     stream, losses = Stream(FARTHEST, 0, 4), []
@@ -107,7 +105,7 @@ def test_full_rank_learns_what_half_rank_cannot() -> None:
     errors = {}
     for rank in (2, 4):
         net = EncoderShape.paper(token_dim=4, rank=rank, ffn=8)
-        errors[rank] = train_tokens(task, net, training, seeds=[0, 1])
+        errors[rank] = train(task, net, training, seeds=[0, 1])
     best = {rank: min(o.error for o in outcomes if o.error) for rank, outcomes in errors.items()}
     assert best[4] < 0.1
     assert best[2] > 3 * best[4]
@@ -116,7 +114,7 @@ def test_full_rank_learns_what_half_rank_cannot() -> None:
 def test_trained_layers_respect_the_lower_bound() -> None:
     training = Streaming(steps=500, rate=0.03, batch=128, validation=8192, evaluations=2)
     _, net = CASES["scalar layer"]
-    for outcome in train_tokens(PAIR, net, training, seeds=[0, 1]):
+    for outcome in train(PAIR, net, training, seeds=[0, 1]):
         bound = error_lower_bound(6, 1, 3, "scalar", highest_degree=9999).value
         assert bound is not None
         assert outcome.error is not None
@@ -124,7 +122,7 @@ def test_trained_layers_respect_the_lower_bound() -> None:
 
 
 def test_divergence_is_recorded() -> None:
-    outcomes = train_tokens(PAIR, CASES["layer"][1], replace(SHORT, rate=1e30), seeds=[0, 1])
+    outcomes = train(PAIR, CASES["layer"][1], replace(SHORT, rate=1e30), seeds=[0, 1])
     assert all(outcome.diverged for outcome in outcomes)
 
 
@@ -138,9 +136,9 @@ def test_divergence_is_recorded() -> None:
 )
 def test_what_does_not_fit_is_refused(task, net, sentence: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InputError, match=sentence):
-        train_tokens(task, net, SHORT, seeds=[0])
+        train(task, net, SHORT, seeds=[0])
     with pytest.raises(InputError, match="seeds are distinct"):
-        train_tokens(FARTHEST, PAPER, SHORT, seeds=[1, 1])
+        train(FARTHEST, PAPER, SHORT, seeds=[1, 1])
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 
 Weights = Mapping[str, Tensor]
 """A decoder's parameters by name, without an axis for members."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwise.core.errors import require
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 from headwise.theory.allocation import Item, choose, parameters
 
 _AROUND = (-1, 0, 1, 2)  # multiples beside the wished one

@@ -7,7 +7,7 @@ from headwise.allocation.schedules import attention_parameters
 from headwise.core.errors import InputError, require
 from headwise.core.files import read_spec, write_spec
 from headwise.core.spec import spec
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 
 
 @spec

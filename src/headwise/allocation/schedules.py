@@ -13,7 +13,7 @@ import numpy as np
 
 from headwise.allocation.fill import LayerShare, fill
 from headwise.core.errors import require
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 from headwise.theory.allocation import parameters
 from headwise.theory.checks import whole
 

@@ -11,7 +11,7 @@ from headwise.build.maps.declared import Box
 from headwise.build.maps.known import KnownMap, MapPlan
 from headwise.build.maps.networks import known_features, known_outer
 from headwise.core.errors import InputError, require
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.bound import readable
 from headwise.theory.checks import positive

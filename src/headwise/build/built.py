@@ -15,8 +15,7 @@ from headwise.build.certify.certificate import Certificate, Term
 from headwise.build.certify.rounding import Arrays, Rounding, rounding
 from headwise.build.maps.relu import Network, gamma
 from headwise.core.spec import to_data
-from headwise.nets.module import ClassTokenNet
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 
 CERTIFICATE, SPECIFICATION = "certificate.json", "specification.json"

@@ -8,6 +8,7 @@ import numpy as np
 from headwise.build.memorise import MemoriseDesign, plan_memorise
 from headwise.build.retrieval import HEAD_DIM, Design, plan_retrieval
 from headwise.core.errors import require
+from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
 from headwise.theory.head_count import lower_bound_exponent
@@ -121,5 +122,5 @@ def _entry(
         "head_dim": head_dim,
         "error": error,
         "params": params,
-        "assumptions_met": all(each.holds is not False for each in task.check_assumptions()),
+        "assumptions_met": all(each.holds is not False for each in check_assumptions(task)),
     }

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.head_count.common import feature_sizes
 

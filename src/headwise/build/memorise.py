@@ -32,8 +32,7 @@ from headwise.build.built import Built, approximation_terms, as_arrays, make_net
 from headwise.build.certify.certificate import Certificate, Term
 from headwise.build.maps.relu import Network, compose, layer, repeat
 from headwise.core.errors import InputError, require
-from headwise.nets.module import ClassTokenNet
-from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
+from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
 
 _LEVELS_SHARES = np.linspace(0.1, 0.9, 9)

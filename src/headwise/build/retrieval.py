@@ -29,8 +29,7 @@ from headwise.build.budget import (
 from headwise.build.built import Built, approximation_terms, as_arrays, make_net, round_off
 from headwise.build.certify.certificate import Certificate, Term
 from headwise.core.errors import InputError, require
-from headwise.nets.module import ClassTokenNet
-from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
+from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.checks import whole
 from headwise.theory.head_count import softmax_leakage, softmax_min_error

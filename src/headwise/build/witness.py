@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.module import ClassTokenNet
+from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
 GAUSSIAN_BOX = (-3.0, 3.0)

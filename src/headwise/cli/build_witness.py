@@ -58,13 +58,14 @@ def witness(
 def _trained(task: "Retrieval", heads: int, steps: int, seeds: int) -> "ClassTokenNet":
     """The best of some networks of the paper's shape."""
     from headwise.nets import ClassTokenNet, ClassTokenShape
-    from headwise.training.loop import train
-    from headwise.training.training import Training
+    from headwise.training import Training, train
 
     shape = ClassTokenShape.standard(token_dim=task.token_dim, heads=heads)
     training = Training(steps=steps, rate=1e-2)
     with fraction_progress(f"training {heads} heads") as on_progress:
-        outcomes = train(task, shape, training, range(seeds), on_progress=on_progress)
+        outcomes = train(
+            task, shape, training, range(seeds), on_progress=lambda done, _: on_progress(done)
+        )
     best = min(outcomes, key=lambda each: float("inf") if each.error is None else each.error)
     return ClassTokenNet(shape, best.params)
 

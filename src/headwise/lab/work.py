@@ -14,7 +14,7 @@ from typing import Any
 from headwise.core.spec import canonical_json
 from headwise.lab.kinds.all_kinds import kind_of
 from headwise.lab.run import Run
-from headwise.training.loop import Outcome
+from headwise.training import Outcome
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Networks, small enough to read at a sitting."""
+"""Networks, one a file, each small enough to read at a sitting."""
 
-from headwise.nets.attention import AttentionNetShape
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.encoder import EncoderShape
-from headwise.nets.module import AttentionNet, ClassTokenNet, DecoderNet, EncoderNet
-from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
+from headwise.nets.attention_net import AttentionNet, AttentionNetShape
+from headwise.nets.base import Net, NetShape, TokenNetShape, stack
+from headwise.nets.class_token import ClassTokenNet, ClassTokenShape
+from headwise.nets.decoder import DecoderNet, DecoderShape
+from headwise.nets.encoder import EncoderNet, EncoderShape
+from headwise.nets.shape import AttentionShape, MLPShape
 
 __all__ = [
     "AttentionNet",
@@ -17,4 +18,8 @@ __all__ = [
     "EncoderNet",
     "EncoderShape",
     "MLPShape",
+    "Net",
+    "NetShape",
+    "TokenNetShape",
+    "stack",
 ]

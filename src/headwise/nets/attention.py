@@ -1,142 +1,60 @@
-"""One attention layer whose heads, rank and value dimension are all free.
+"""Scaled dot-product attention: the weights of keys, and the causal form by blocks.
 
-A(X, y) = Σ_h O_h V_h X φ_h,   φ_h = softmax or hardmax over i of (⟨Q_h y, K_h x_i⟩·scale + b_h,i)
-
-with Q_h, K_h of `qk_dim` rows (the head's rank). As everywhere, parameters have a leading axis of
-members: many layers of one shape are one program.
+Causal attention goes by blocks of queries: a block needs no key after its last query, which spares
+nearly half of the scores, and those that remain stay in the cache. On a CPU with AVX2, one thread,
+forward and backward at lengths 64 to 256, this is as fast as torch's own
+scaled_dot_product_attention with few wide heads and 1.3 to 1.9 times as fast with many narrow
+ones; and v_dim may differ from qk_dim, for which torch has no fast path.
 """
 
-from collections.abc import Mapping
-from math import prod, sqrt
+from functools import lru_cache
+from math import sqrt
 from typing import Literal
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.core.errors import require
-from headwise.core.spec import spec
+from headwise.nets.layers import Params, linear, split_heads
 from headwise.nets.shape import AttentionShape
 
-Params = Mapping[str, Tensor]
 Kind = Literal["softmax", "hardmax"]
 
+_BLOCK = 64  # queries; 32 and 128 were slower on the whole
 
-@spec
-class AttentionNetShape:
-    """A single layer, and nothing else: no residual connection, no norm.
 
-    query "last": the last token asks and the others are keys (the cross form of a task); "each":
-    every token asks all tokens. values "factored": O_h V_h with V_h of `v_dim` rows, so of full
-    rank if v_dim is the token's dimension; "scalar": a number a_h for each head, O_h V_h = a_h·I
-    (v_dim is then the token's dimension). `biases` adds biases to the four maps, `position_bias`
-    a learned score b_h,i for each head and each of so many positions. `scaled` divides scores by
-    √qk_dim.
-    """
-
-    token_dim: int
-    outputs: int
-    layer: AttentionShape
-    kind: Kind = "softmax"
-    values: Literal["factored", "scalar"] = "factored"
-    query: Literal["last", "each"] = "last"
-    biases: bool = False
-    position_bias: int = 0
-    scaled: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("token_dim", "outputs"):
-            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
-        require(self.kind in ("softmax", "hardmax"), "kind is 'softmax' or 'hardmax'")
-        require(self.values in ("factored", "scalar"), "values are 'factored' or 'scalar'")
-        require(self.query in ("last", "each"), "query is 'last' or 'each'")
-        require(self.position_bias >= 0, "position_bias is 0 (none) or a number of positions")
-        require(
-            self.values == "factored" or self.outputs == self.token_dim == self.layer.v_dim,
-            "scalar values keep the dimension: outputs and v_dim must be the token's",
-        )
-
-    @property
-    def attention(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return (self.layer,)
-
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name → shape of every parameter, in the order in which they are initialised."""
-        layer, shapes = self.layer, dict[str, tuple[int, ...]]()
-        sizes = {
-            "query": (layer.heads * layer.qk_dim, self.token_dim),
-            "key": (layer.heads * layer.qk_dim, self.token_dim),
-            "value": (layer.heads * layer.v_dim, self.token_dim),
-            "out": (self.outputs, layer.heads * layer.v_dim),
-        }
-        if self.values == "scalar":
-            sizes = {"query": sizes["query"], "key": sizes["key"]}
-            shapes["mix"] = (layer.heads,)
-        for name, size in sizes.items():
-            shapes[f"{name}.weight"] = size
-            if self.biases:
-                shapes[f"{name}.bias"] = size[:1]
-        if self.position_bias:
-            shapes["position_bias"] = (layer.heads, self.position_bias)
-        return shapes
-
-    def params(self) -> dict[str, int]:
-        """How many parameters; all of them are attention's."""
-        total = sum(prod(size) for size in self.parameter_shapes().values())
-        return {"attention": total, "total": total}
-
-    def initial_params(self, seed: int) -> dict[str, Tensor]:
-        """Fresh weights: uniform maps of Xavier's or torch's bound, biases zero, a_h = ±1/√heads.
-
-        The signs alternate: heads of equal sign could only average their points.
-        """
-        rng = np.random.default_rng([seed, 0xA77E])
-        params = {}
-        for name, size in self.parameter_shapes().items():
-            values: np.ndarray = np.zeros(size)
-            if name == "mix":
-                values = np.where(np.arange(size[0]) % 2, -1, 1) / sqrt(size[0])
-            elif name.endswith(".weight"):
-                bound = sqrt(3 / size[1]) if name != "out.weight" else 1 / sqrt(size[1])
-                values = rng.uniform(-bound, bound, size)
-            params[name] = torch.from_numpy(values.astype(np.float32))
-        return params
-
-    def forward(
-        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
-    ) -> Float[Tensor, "members batch asking outputs"]:
-        """The layer's outputs: one token a sequence where the last asks, else one for each."""
-        _check(self, inputs)
-        last = self.query == "last"
-        asking, keys = (inputs[:, :, -1:], inputs[:, :, :-1]) if last else (inputs, inputs)
-        bias = params["position_bias"][:, None, :, None] if self.position_bias else None
-        weights = attend(
-            self._project(params, "query", asking, self.layer.qk_dim),
-            self._project(params, "key", keys, self.layer.qk_dim),
-            self.kind,
-            1 / sqrt(self.layer.qk_dim) if self.scaled else 1.0,
-            bias if bias is None else bias[..., : keys.shape[2]],
-        )  # (members, batch, heads, asking, keys)
-        if self.values == "scalar":
-            return torch.einsum("mbhij,mh->mbij", weights, params["mix"]) @ keys
-        heads = weights @ self._project(params, "value", keys, self.layer.v_dim)
-        return linear(heads.transpose(2, 3).flatten(3), params, "out")
-
-    def _project(self, params: Params, part: str, tokens: Tensor, size: int) -> Tensor:
-        return split_heads(linear(tokens, params, part), self.layer.heads, size)
+def project(
+    stream: Float[Tensor, "members batch tokens width"],
+    params: Params,
+    name: str,
+    layer: AttentionShape,
+) -> tuple[
+    Float[Tensor, "members batch heads tokens rank"],
+    Float[Tensor, "members batch heads tokens rank"],
+    Float[Tensor, "members batch heads tokens size"],
+]:
+    """Queries, keys and values of all tokens, by the one map `name`.qkv."""
+    rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+    query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
+    return (
+        split_heads(query, layer.heads, layer.qk_dim),
+        split_heads(key, layer.heads, layer.qk_dim),
+        split_heads(value, layer.heads, layer.v_dim),
+    )
 
 
 def attend(
     query: Float[Tensor, "members batch heads asking rank"],
     key: Float[Tensor, "members batch heads keys rank"],
-    kind: Kind,
-    scale: float,
-    bias: Tensor | None = None,
+    kind: Kind = "softmax",
+    bias: Float[Tensor, "... keys"] | None = None,
 ) -> Float[Tensor, "members batch heads asking keys"]:
-    """The weights φ. Hardmax shares its weight among keys that tie."""
-    scores = (query * scale) @ key.mT
+    """How much each query takes of each key; queries are scaled already.
+
+    `bias` is added to the scores (a mask is a bias of −∞). Hardmax shares its weight among keys
+    that tie.
+    """
+    scores = query @ key.mT
     if bias is not None:
         scores = scores + bias
     if kind == "softmax":
@@ -145,29 +63,23 @@ def attend(
     return best.to(scores.dtype) / best.sum(-1, keepdim=True)
 
 
-def split_heads(
-    projected: Float[Tensor, "members batch tokens both"], heads: int, size: int
-) -> Float[Tensor, "members batch heads tokens size"]:
-    """Head h reads its own `size` coordinates."""
-    return projected.unflatten(-1, (heads, size)).transpose(2, 3)
+def causal_attention(
+    query: Float[Tensor, "members batch heads length rank"],
+    key: Float[Tensor, "members batch heads length rank"],
+    value: Float[Tensor, "members batch heads length size"],
+) -> Float[Tensor, "members batch heads length size"]:
+    """softmax(q kᵀ/√rank) v over each token itself and those before it."""
+    length, query = query.shape[-2], query / sqrt(query.shape[-1])
+    blocks = []
+    for first in range(0, length, _BLOCK):
+        stop = min(first + _BLOCK, length)
+        mask = causal_mask(first, stop, query.device)
+        weights = attend(query[..., first:stop, :], key[..., :stop, :], "softmax", mask)
+        blocks.append(weights @ value[..., :stop, :])
+    return torch.cat(blocks, -2) if len(blocks) > 1 else blocks[0]
 
 
-def linear(
-    rows: Float[Tensor, "#members batch tokens into"], params: Params, name: str
-) -> Float[Tensor, "members batch tokens out"]:
-    """weight[m]·x + bias[m] for every token x of member m, as one batched product."""
-    weight, bias = params[f"{name}.weight"], params.get(f"{name}.bias")
-    flat = rows.flatten(1, 2).expand(weight.shape[0], -1, -1)
-    product = flat @ weight.mT if bias is None else torch.baddbmm(bias[:, None], flat, weight.mT)
-    return product.unflatten(1, rows.shape[1:3])
-
-
-def _check(shape: AttentionNetShape, inputs: Tensor) -> None:
-    length, dim = inputs.shape[-2:]
-    require(dim == shape.token_dim, f"tokens have {dim} numbers; the layer takes {shape.token_dim}")
-    keys = length - (shape.query == "last")
-    require(keys >= 1, "a sequence has at least one key")
-    require(
-        not shape.position_bias or keys <= shape.position_bias,
-        f"the sequence has {keys} keys; the layer has {shape.position_bias} positions",
-    )
+@lru_cache(maxsize=64)
+def causal_mask(first: int, stop: int, device: torch.device) -> Float[Tensor, "asking keys"]:
+    """The bias by which queries first ≤ t < stop see themselves and the keys before them."""
+    return torch.full((stop - first, stop), -torch.inf, device=device).triu(first + 1)

@@ -1,32 +1,70 @@
-"""What every network here is: a shape and named weights that can be saved and loaded."""
+"""The one way to write a network: a shape that is data, and a module that holds its weights.
+
+A shape knows its parameters, how they start, and the function of stacked parameters that they
+make (`NetShape`). A `Net` is a torch module around a shape: call it, train it, save it, load it.
+"""
 
 import json
-import os
-import tempfile
-from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
+import torch
+from jaxtyping import Float, Shaped
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headwise.core.errors import InputError, require
+from headwise.core.files import appearing, write_file
 from headwise.core.spec import from_data, to_data
+from headwise.nets.shape import AttentionShape
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
-class Shape(Protocol):
-    """What a network's specification must say."""
+@runtime_checkable
+class NetShape(Protocol):
+    """What a network's specification must say. Parameters of `forward` are stacked."""
 
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]: ...
+    @property
+    def attention(self) -> tuple[AttentionShape, ...]:
+        """The attention layers, for tables."""
+        ...
 
-    def params(self) -> dict[str, int]: ...
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name → shape of every parameter, in the order in which they are initialised."""
+        ...
+
+    def params(self) -> dict[str, int]:
+        """How many parameters, by part and in total."""
+        ...
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]:
+        """Fresh weights of one network: a function of shape and seed, equal on every machine."""
+        ...
+
+    def forward(self, params: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """Member m's outputs on inputs[m], or on the one input that all members share."""
+        ...
 
 
-ShapeT = TypeVar("ShapeT", bound=Shape)
+@runtime_checkable
+class TokenNetShape(NetShape, Protocol):
+    """A network from tokens of `token_dim` numbers to outputs of `outputs` numbers."""
+
+    @property
+    def token_dim(self) -> int:
+        """Numbers in a token."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Numbers in an answer."""
+        ...
+
+
+ShapeT = TypeVar("ShapeT", bound=NetShape)
 
 
 class Net(nn.Module, Generic[ShapeT]):
@@ -40,7 +78,7 @@ class Net(nn.Module, Generic[ShapeT]):
     ) -> None:
         super().__init__()
         self.shape = shape
-        params = self.initial(shape, seed) if params is None else params
+        params = shape.initial_params(seed) if params is None else params
         sizes = shape.parameter_shapes()
         require(params.keys() == sizes.keys(), "the weights' names do not fit the shape")
         for name, size in sizes.items():
@@ -54,25 +92,22 @@ class Net(nn.Module, Generic[ShapeT]):
                 module = module.get_submodule(part)
             module.register_parameter(leaf, nn.Parameter(params[name].detach().clone()))
 
-    @staticmethod
-    @abstractmethod
-    def initial(shape: Any, seed: int) -> dict[str, Tensor]:
-        """Fresh weights."""
+    def forward(
+        self, inputs: Shaped[Tensor, "batch length *token"]
+    ) -> Float[Tensor, "batch *outputs"]:
+        """The outputs on a batch of sequences."""
+        return self.shape.forward(self.stacked_parameters(), inputs.unsqueeze(0)).squeeze(0)
 
     def stacked_parameters(self) -> dict[str, Tensor]:
-        """The weights with the axis of members that the networks' functions expect."""
+        """The weights with the axis of members that the shape's functions expect."""
         return {name: value.unsqueeze(0) for name, value in self.named_parameters()}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write shape and weights; each file appears whole or not at all."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         weights = {name: value.detach().contiguous() for name, value in self.named_parameters()}
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
-            save_file(weights, Path(scratch, WEIGHTS))
-            Path(scratch, CONFIG).write_text(json.dumps(to_data(self.shape), indent=2) + "\n")
-            for name in (WEIGHTS, CONFIG):
-                os.replace(Path(scratch, name), folder / name)
+        with appearing(Path(folder, WEIGHTS)) as scratch:
+            save_file(weights, scratch)
+        write_file(Path(folder, CONFIG), json.dumps(to_data(self.shape), indent=2) + "\n")
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -86,3 +121,8 @@ class Net(nn.Module, Generic[ShapeT]):
             raise InputError(f"{folder} holds a damaged network: {error}") from error
         require(isinstance(shape, cls.shape_type), f"{folder} holds no {cls.described}")
         return cls(shape, weights)
+
+
+def stack(nets: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Parameters of many networks of one shape, stacked along the axis of members."""
+    return {name: torch.stack([net[name] for net in nets]) for name in nets[0]}

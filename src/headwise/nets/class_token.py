@@ -1,232 +1,298 @@
-"""The class-token network, as one function of stacked parameters.
+"""The network of the head-count paper: attention pools a sequence into a class token.
 
-Every parameter has a leading axis of members, so many networks of one shape are one program; a
-single network is the case of one member.
-
-With one layer the query is the class token c alone, the same for every input. With r_t the last
-hidden layer of the embedding, a token is x̂_t = W₂ r_t + b₂, and the class token is the same map
-of one more coordinate: c = W₂·0 + 1·(c − b₂) + b₂. So with W = [W₂, c − b₂]
-
-    u_i = W_K,iᵀ (W_Q,i c + b_Q,i) / √qk_dim           one vector a head
-    scores of all keys: Wᵀ u_i against (r_t, 0) and (0, 1)      up to a constant, which cancels
-    P_i = (Σ_t a_i(t) r_t, a_i(class token))           pooling comes before the value map
-    o_i = (W_V,i W) P_i + W_V,i b₂ + b_V,i
-
-which costs O(T) and is the same function of the same, separately trained, parameters. The key
-bias adds a constant to each score and cancels.
+One layer is computed by the O(T) form of `folded.py`; several layers, and positions that are added
+to the tokens, by attention in general.
 """
 
-from collections.abc import Mapping
-from math import sqrt
+from math import prod, sqrt
+from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.nets.pool import PoolByScore
-from headwise.nets.shape import AttentionShape, ClassTokenShape
+from headwise.core.spec import spec
+from headwise.nets.attention import attend
+from headwise.nets.base import Net
+from headwise.nets.folded import attend_folded, embed_hidden
+from headwise.nets.layers import (
+    ParameterShapes,
+    Params,
+    check_tokens,
+    linear,
+    linear_shapes,
+    merge_heads,
+    mlp,
+    mlp_shapes,
+    split_heads,
+)
+from headwise.nets.shape import AttentionShape, MLPShape
 
-Params = Mapping[str, Tensor]
-
-
-def forward(
-    shape: ClassTokenShape,
-    params: Params,
-    inputs: Float[Tensor, "#members batch length token_dim"],
-) -> Float[Tensor, "members batch outputs"]:
-    """The networks' outputs: member m reads inputs[m], or the one input that all share."""
-    return readout(shape, params, attend(shape, params, inputs))
-
-
-def attend(
-    shape: ClassTokenShape,
-    params: Params,
-    inputs: Float[Tensor, "#members batch length token_dim"],
-) -> Float[Tensor, "members batch dim"]:
-    """The class token after the last attention layer: all that the readout sees."""
-    _check(shape, inputs)
-    if len(shape.layers) == 1 and not _adds_positions(shape):
-        return _attend_folded(shape, params, _embed_hidden(shape, params, inputs))
-    stream = _before_last_layer(shape, params, inputs)
-    return _attend_from(shape, -1, params, stream[:, :, -1:], stream).squeeze(2)
+_TABLE_SCALE = 0.02  # of the class token and the positions
+_READOUT_SCALE = 0.1
 
 
-def attention_weights(
-    shape: ClassTokenShape,
-    params: Params,
-    inputs: Float[Tensor, "#members batch length token_dim"],
-) -> Float[Tensor, "members batch length heads"]:
-    """How much each head of the last layer takes of each token (the class token has the rest)."""
-    _check(shape, inputs)
-    stream = _before_last_layer(shape, params, inputs)
-    attention = _attention(shape, -1, params, stream[:, :, -1:], stream).squeeze(3)
-    return attention[..., : inputs.shape[2]].mT
+@spec
+class ClassTokenShape:
+    """The network of the head-count paper.
 
-
-def readout(
-    shape: ClassTokenShape, params: Params, hidden: Float[Tensor, "members batch dim"]
-) -> Float[Tensor, "members batch outputs"]:
-    """The MLP that reads the class token."""
-    last = len(shape.readout.widths)
-    for index in range(last):
-        hidden = _linear(hidden, *_weights(params, f"readout.{index}"))
-        hidden = _activate(hidden, shape.readout.activation)
-    return _linear(hidden, *_weights(params, f"readout.{last}"))
-
-
-def _before_last_layer(
-    shape: ClassTokenShape, params: Params, inputs: Tensor
-) -> Float[Tensor, "members batch tokens dim"]:
-    """Tokens, the class token last, as the last layer finds them."""
-    hidden = _embed_hidden(shape, params, inputs)
-    tokens = _linear(hidden, *_weights(params, f"embed.{len(shape.embed.widths)}"))
-    if _adds_positions(shape):
-        tokens = tokens + params["positions"][:, None, : inputs.shape[2]]
-    start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
-    stream = torch.cat([tokens, start], 2)  # (members, batch, length + 1, dim)
-    for index in range(len(shape.layers) - 1):
-        stream = _attend_from(shape, index, params, stream, stream)
-    return stream
-
-
-def _embed_hidden(
-    shape: ClassTokenShape, params: Params, inputs: Tensor
-) -> Float[Tensor, "members batch length hidden"]:
-    """The last hidden layer of the embedding, r_t.
-
-    The largest arrays of the network, so memory is what counts: the bias is a column of the first
-    product, not an array to start from, and the activation works on the product itself, not on a
-    view of it (of which autograd would keep, clear and copy the whole).
+    Tokens are embedded by an MLP, a trainable class token is appended, attention layers follow,
+    and a second MLP reads the class token. `positions` is 0, or the length up to which a learned
+    table of positions reaches: "add" adds it to the embedded tokens, "concat" appends a one-hot
+    position to the token before the embedding. `scaled` divides scores by √qk_dim.
     """
-    if not shape.embed.widths:
-        return inputs.expand(params["class_token"].shape[0], -1, -1, -1)
-    weight, bias = _weights(params, "embed.0")
-    tokens = functional.pad(inputs.flatten(1, 2), (0, 1), value=1.0)
-    hidden = tokens.expand(len(weight), -1, -1) @ torch.cat([weight, bias.unsqueeze(2)], 2).mT
-    if shape.positions and shape.position_kind == "concat":
-        hidden = hidden + params["positions"][:, : inputs.shape[2]].repeat(1, inputs.shape[1], 1)
-    hidden = _activate(hidden, shape.embed.activation)
-    for index in range(1, len(shape.embed.widths)):
-        hidden = _linear(hidden, *_weights(params, f"embed.{index}"))
-        hidden = _activate(hidden, shape.embed.activation)
-    return hidden.unflatten(1, inputs.shape[1:3])
+
+    token_dim: int
+    embed_dim: int
+    layers: tuple[AttentionShape, ...]
+    embed: MLPShape
+    readout: MLPShape
+    outputs: int = 1
+    positions: int = 0
+    position_kind: Literal["add", "concat"] = "add"
+    class_token_is_key: bool = True
+    scaled: bool = True
+    residual: bool = False
+    norm: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("token_dim", "embed_dim", "outputs"):
+            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
+        require(len(self.layers) >= 1, "a class-token network has at least one attention layer")
+        require(self.positions >= 0, "positions is 0 (none) or a number of positions")
+        require(self.position_kind in ("add", "concat"), "position_kind is 'add' or 'concat'")
+
+    @classmethod
+    def standard(
+        cls,
+        *,
+        token_dim: int,
+        heads: int,
+        head_dim: int = 8,
+        width: int = 32,
+        layers: int = 1,
+        residual: bool = False,
+        norm: bool = False,
+        outputs: int = 1,
+    ) -> "ClassTokenShape":
+        """The paper's network: E = heads·head_dim, ReLU embedding and GELU readout of one width."""
+        require(heads >= 1, f"heads is {heads}; the least is 1")
+        require(head_dim >= 1, f"head_dim is {head_dim}; the least is 1")
+        require(layers >= 1, f"layers is {layers}; the least is 1")
+        shape = AttentionShape(heads=heads, qk_dim=head_dim, v_dim=head_dim)
+        return cls(
+            token_dim=token_dim,
+            embed_dim=heads * head_dim,
+            layers=(shape,) * layers,
+            embed=MLPShape(widths=(width,), activation="relu"),
+            readout=MLPShape(widths=(width,), activation="gelu"),
+            residual=residual,
+            norm=norm,
+            outputs=outputs,
+        )
+
+    @classmethod
+    def fixed_width(
+        cls, *, token_dim: int, heads: int, total: int = 32, width: int = 32, layers: int = 1
+    ) -> "ClassTokenShape":
+        """The paper's fixed-total-width variant: ⌈total/heads⌉ dimensions a head."""
+        require(heads >= 1, f"heads is {heads}; the least is 1")
+        each = -(-total // heads)
+        return cls.standard(
+            token_dim=token_dim, heads=heads, head_dim=each, width=width, layers=layers
+        )
+
+    @property
+    def attention(self) -> tuple[AttentionShape, ...]:
+        """The attention layers, for tables."""
+        return self.layers
+
+    def parameter_shapes(self) -> ParameterShapes:
+        """Name → shape of every parameter, in the order in which they are initialised."""
+        dim = self.embed_dim
+        shapes = mlp_shapes("embed", [self.token_dim, *self.embed.widths, dim])
+        if self.positions:
+            added = self.position_kind == "add" or not self.embed.widths
+            shapes["positions"] = (self.positions, dim if added else self.embed.widths[0])
+        shapes["class_token"] = (dim,)
+        for index, layer in enumerate(self.layers):
+            name = f"layers.{index}"
+            shapes |= linear_shapes(f"{name}.query", layer.heads * layer.qk_dim, dim)
+            shapes |= linear_shapes(f"{name}.key", layer.heads * layer.qk_dim, dim)
+            shapes |= linear_shapes(f"{name}.value", layer.heads * layer.v_dim, dim)
+            shapes |= linear_shapes(f"{name}.out", dim, layer.heads * layer.v_dim)
+            if self.norm:
+                shapes |= {f"{name}.norm.weight": (dim,), f"{name}.norm.bias": (dim,)}
+        return shapes | mlp_shapes("readout", [dim, *self.readout.widths, self.outputs])
+
+    def params(self) -> dict[str, int]:
+        """Parameters by part; "mlp" is what the paper's M counts (embedding and readout)."""
+        counts = {"embedding": 0, "attention": 0, "readout": 0}
+        for name, shape in self.parameter_shapes().items():
+            first = name.split(".")[0]
+            part = {"embed": "embedding", "positions": "embedding", "readout": "readout"}
+            counts[part.get(first, "attention")] += prod(shape)
+        counts["mlp"] = counts["embedding"] + counts["readout"]
+        counts["total"] = counts["mlp"] + counts["attention"]
+        return counts
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]:
+        """Fresh weights: uniform of variance 1/(3·inputs), torch's own default for a linear layer.
+
+        The query, key and value maps use Xavier's bound instead, as torch's attention does. Biases
+        are zero, the class token is small and the readout's last layer is a tenth of its default.
+        The last three are not cosmetic: with torch's defaults most networks with too few heads
+        stall at a poor plateau on long sequences.
+        """
+        rng = np.random.default_rng([seed, 0x1217])
+        last_readout = f"readout.{len(self.readout.widths)}.weight"
+        params = {}
+        for name, size in self.parameter_shapes().items():
+            values = np.zeros(size, np.float32)
+            if name == "class_token" or name == "positions":
+                values = _TABLE_SCALE * rng.standard_normal(size, np.float32)
+            elif name.endswith("norm.weight"):
+                values = np.ones(size, np.float32)
+            elif name.endswith(".weight"):
+                projection = name.split(".")[-2] in ("query", "key", "value")
+                bound = sqrt(6 / (4 * size[1])) if projection else 1 / sqrt(size[1])
+                bound *= _READOUT_SCALE if name == last_readout else 1
+                values = rng.uniform(-bound, bound, size).astype(np.float32)
+            params[name] = torch.from_numpy(values)
+        return params
+
+    def forward(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch outputs"]:
+        """The networks' outputs: member m reads inputs[m], or the one input that all share."""
+        return self.read_out(params, self.attend(params, inputs))
+
+    def attend(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch dim"]:
+        """The class token after the last attention layer: all that the readout sees."""
+        if len(self.layers) == 1 and not self._adds_positions:
+            (layer,), hidden = self.layers, self._embed_hidden(params, inputs)
+            heads = attend_folded(
+                params, layer, hidden, self._last_map, self._scale(layer), self.class_token_is_key
+            )
+            return self._finish(params, "layers.0", params["class_token"].unsqueeze(1), heads)
+        stream = self._before_last_layer(params, inputs)
+        return self._layer(params, len(self.layers) - 1, stream[:, :, -1:], stream).squeeze(2)
+
+    def attention_weights(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch length heads"]:
+        """How much the last layer's heads take of each token (the class token has the rest)."""
+        stream = self._before_last_layer(params, inputs)
+        weights = self._weights(params, len(self.layers) - 1, stream[:, :, -1:], stream).squeeze(3)
+        return weights[..., : inputs.shape[2]].mT
+
+    def read_out(
+        self, params: Params, hidden: Float[Tensor, "members batch dim"]
+    ) -> Float[Tensor, "members batch outputs"]:
+        """The MLP that reads the class token."""
+        return mlp(hidden, params, "readout", self.readout)
+
+    def _before_last_layer(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch length+1 dim"]:
+        """Tokens, the class token last, as the last layer finds them."""
+        tokens = linear(self._embed_hidden(params, inputs), params, self._last_map)
+        if self._adds_positions:
+            tokens = tokens + params["positions"][:, None, : inputs.shape[2]]
+        start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
+        stream = torch.cat([tokens, start], 2)
+        for index in range(len(self.layers) - 1):
+            stream = self._layer(params, index, stream, stream)
+        return stream
+
+    def _layer(
+        self,
+        params: Params,
+        index: int,
+        queries: Float[Tensor, "members batch queries dim"],
+        stream: Float[Tensor, "members batch tokens dim"],
+    ) -> Float[Tensor, "members batch queries dim"]:
+        """A layer in general: the queries attend to all tokens that are keys."""
+        layer, name = self.layers[index], f"layers.{index}"
+        value = linear(self._keys(stream), params, f"{name}.value")
+        value = split_heads(value, layer.heads, layer.v_dim)
+        mixed = merge_heads(self._weights(params, index, queries, stream) @ value)
+        return self._finish(params, name, queries, mixed)
+
+    def _weights(
+        self,
+        params: Params,
+        index: int,
+        queries: Float[Tensor, "members batch queries dim"],
+        stream: Float[Tensor, "members batch tokens dim"],
+    ) -> Float[Tensor, "members batch heads queries keys"]:
+        layer, name = self.layers[index], f"layers.{index}"
+        query = split_heads(linear(queries, params, f"{name}.query"), layer.heads, layer.qk_dim)
+        key = linear(self._keys(stream), params, f"{name}.key")
+        return attend(query * self._scale(layer), split_heads(key, layer.heads, layer.qk_dim))
+
+    def _keys(
+        self, stream: Float[Tensor, "members batch tokens dim"]
+    ) -> Float[Tensor, "members batch keys dim"]:
+        return stream if self.class_token_is_key else stream[:, :, :-1]
+
+    def _finish(
+        self,
+        params: Params,
+        name: str,
+        before: Float[Tensor, "members #*batch dim"],
+        heads: Float[Tensor, "members *batch both"],
+    ) -> Float[Tensor, "members *batch dim"]:
+        """Output projection, then the residual connection and the layer norm where they are on."""
+        mixed = linear(heads, params, f"{name}.out")
+        if self.residual:
+            mixed = before + mixed
+        if not self.norm:
+            return mixed
+        normalised = functional.layer_norm(mixed, (self.embed_dim,))
+        axes = (slice(None), *[None] * (mixed.dim() - 2))
+        return normalised * params[f"{name}.norm.weight"][axes] + params[f"{name}.norm.bias"][axes]
+
+    def _embed_hidden(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch length hidden"]:
+        """The last hidden layer of the embedding, of tokens that fit."""
+        require(inputs.shape[2] >= 1, "a sequence has at least one token")
+        check_tokens(inputs, self.token_dim, self.positions, "network")
+        concatenated = self.positions > 0 and self.position_kind == "concat"
+        return embed_hidden(params, inputs, self.embed, concatenated)
+
+    @property
+    def _last_map(self) -> str:
+        """The embedding's last map, from its hidden layer to the tokens of the stream."""
+        return f"embed.{len(self.embed.widths)}"
+
+    @property
+    def _adds_positions(self) -> bool:
+        return self.positions > 0 and self.position_kind == "add"
+
+    def _scale(self, layer: AttentionShape) -> float:
+        return 1 / sqrt(layer.qk_dim) if self.scaled else 1.0
 
 
-def _attend_folded(
-    shape: ClassTokenShape, params: Params, hidden: Float[Tensor, "members batch length hidden"]
-) -> Float[Tensor, "members batch dim"]:
-    """The only layer, key and value maps folded through the embedding; see the module's top."""
-    (layer,) = shape.layers
-    members, _, _, width = hidden.shape
-    per_query, per_value = (layer.heads, layer.qk_dim), (layer.heads, layer.v_dim)
-    class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
-    weight, bias = _weights(params, f"embed.{len(shape.embed.widths)}")
-    columns = weight
-    if shape.class_token_is_key:
-        columns = torch.cat([weight, class_token.mT - bias.unsqueeze(2)], 2)  # W: (members, dim, F)
+class ClassTokenNet(Net[ClassTokenShape]):
+    """The network of the head-count paper, as a module."""
 
-    query = _linear(class_token, *_weights(params, "layers.0.query")) * _scale(shape, layer)
-    key = params["layers.0.key.weight"].unflatten(1, per_query)
-    direction = (query.view(members, layer.heads, 1, -1) @ key).squeeze(2)  # u_i
-    folded = direction @ columns  # Wᵀ u_i: (members, heads, F)
-    if shape.class_token_is_key:
-        pooled, of_class = PoolByScore.apply(hidden, folded[..., :width], folded[..., width])
-        pooled = torch.cat([pooled, of_class.unsqueeze(3)], 3)  # P_i: (members, batch, heads, F)
-    else:
-        never = folded.new_full(folded.shape[:2], -torch.inf)
-        pooled, _ = PoolByScore.apply(hidden, folded, never)
+    shape_type = ClassTokenShape
+    described = "class-token network"
 
-    value, value_bias = _weights(params, "layers.0.value")
-    of_columns = (value @ columns).unflatten(1, per_value)  # W_V,i W
-    heads = (pooled.transpose(1, 2) @ of_columns.mT).transpose(1, 2).flatten(2)
-    heads = heads + torch.baddbmm(value_bias.unsqueeze(2), value, bias.unsqueeze(2)).mT
-    return _finish(shape, "layers.0", params, class_token, heads)
+    def attend(self, inputs: Float[Tensor, "batch length token_dim"]) -> Float[Tensor, "batch dim"]:
+        """The class token after attention: all that the readout sees of the input."""
+        return self.shape.attend(self.stacked_parameters(), inputs.unsqueeze(0)).squeeze(0)
 
-
-def _attend_from(
-    shape: ClassTokenShape,
-    index: int,
-    params: Params,
-    queries: Float[Tensor, "members batch queries dim"],
-    stream: Float[Tensor, "members batch tokens dim"],
-) -> Float[Tensor, "members batch queries dim"]:
-    """A layer in general: the queries attend to all tokens that are keys."""
-    name = _layer_name(shape, index)
-    attention = _attention(shape, index, params, queries, stream)
-    value = _project(shape, index, params, "value", _keys(shape, stream))
-    return _finish(shape, name, params, queries, (attention @ value).transpose(2, 3).flatten(3))
-
-
-def _attention(
-    shape: ClassTokenShape, index: int, params: Params, queries: Tensor, stream: Tensor
-) -> Float[Tensor, "members batch heads queries keys"]:
-    query = _project(shape, index, params, "query", queries) * _scale(shape, shape.layers[index])
-    key = _project(shape, index, params, "key", _keys(shape, stream))
-    return torch.softmax(query @ key.mT, -1)
-
-
-def _project(
-    shape: ClassTokenShape, index: int, params: Params, part: str, tokens: Tensor
-) -> Float[Tensor, "members batch heads tokens size"]:
-    projected = _linear(tokens, *_weights(params, f"{_layer_name(shape, index)}.{part}"))
-    return projected.unflatten(-1, (shape.layers[index].heads, -1)).transpose(2, 3)
-
-
-def _keys(shape: ClassTokenShape, stream: Tensor) -> Tensor:
-    return stream if shape.class_token_is_key else stream[:, :, :-1]
-
-
-def _layer_name(shape: ClassTokenShape, index: int) -> str:
-    return f"layers.{index % len(shape.layers)}"
-
-
-def _finish(
-    shape: ClassTokenShape, name: str, params: Params, before: Tensor, heads: Tensor
-) -> Tensor:
-    """Output projection, then the residual connection and the layer norm where they are on."""
-    mixed = _linear(heads, *_weights(params, f"{name}.out"))
-    if shape.residual:
-        mixed = before + mixed
-    if not shape.norm:
-        return mixed
-    normalised = functional.layer_norm(mixed, (shape.embed_dim,))
-    weight, bias = _weights(params, f"{name}.norm")
-    axes = (slice(None), *[None] * (mixed.dim() - 2))
-    return normalised * weight[axes] + bias[axes]
-
-
-def _linear(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """weight[m]·x + bias[m] for every row x of member m, as one batched product."""
-    if rows.dim() == 3:
-        return torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
-    return _linear(rows.flatten(1, -2), weight, bias).unflatten(1, rows.shape[1:-1])
-
-
-def _activate(values: Tensor, activation: str) -> Tensor:
-    return torch.relu_(values) if activation == "relu" else functional.gelu(values)
-
-
-def _weights(params: Params, name: str) -> tuple[Tensor, Tensor]:
-    return params[f"{name}.weight"], params[f"{name}.bias"]
-
-
-def _adds_positions(shape: ClassTokenShape) -> bool:
-    return shape.positions > 0 and shape.position_kind == "add"
-
-
-def _scale(shape: ClassTokenShape, layer: AttentionShape) -> float:
-    return 1 / sqrt(layer.qk_dim) if shape.scaled else 1.0
-
-
-def _check(shape: ClassTokenShape, inputs: Tensor) -> None:
-    dim, length = inputs.shape[-1], inputs.shape[-2]
-    require(
-        dim == shape.token_dim, f"tokens have {dim} numbers; the network takes {shape.token_dim}"
-    )
-    require(length >= 1, "a sequence has at least one token")
-    require(
-        not shape.positions or length <= shape.positions,
-        f"the sequence has {length} tokens; the network has {shape.positions} positions",
-    )
+    def attention_weights(
+        self, inputs: Float[Tensor, "batch length token_dim"]
+    ) -> Float[Tensor, "batch length heads"]:
+        """How much each head of the last layer takes of each token."""
+        weights = self.shape.attention_weights(self.stacked_parameters(), inputs.unsqueeze(0))
+        return weights.squeeze(0)

@@ -8,23 +8,23 @@ layer (a tied head: with few layers it would otherwise be a large part of the ne
 real numbers enter and leave by linear maps.
 """
 
-from collections.abc import Mapping
 from math import prod, sqrt
 from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import linear, split_heads
-from headwise.nets.causal import causal_attention, rotate, rotation
+from headwise.nets.attention import causal_attention, project
+from headwise.nets.base import Net
+from headwise.nets.layers import ParameterShapes, Params, linear, merge_heads
+from headwise.nets.positions import rotate, rotation
 from headwise.nets.shape import AttentionShape
 
-Params = Mapping[str, Tensor]
 Positions = Literal["learned", "rope", "none"]
 
 _EPSILON = 1e-6  # of the norms
@@ -79,9 +79,9 @@ class DecoderShape:
         """The attention layers, for tables."""
         return self.layers
 
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
-        shapes = dict[str, tuple[int, ...]]()
+        shapes = ParameterShapes()
         if self.vocabulary:
             shapes["table"] = (self.vocabulary, self.width)
         else:
@@ -135,7 +135,7 @@ class DecoderShape:
         return params
 
     def forward(
-        self, params: Params, inputs: Tensor
+        self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
     ) -> Float[Tensor, "members batch length outputs"]:
         """Logits (or outputs) for every token.
 
@@ -150,7 +150,7 @@ class DecoderShape:
         return linear(stream, {"head.weight": params["table"]}, "head")
 
     def layer_inputs(
-        self, params: Params, inputs: Tensor
+        self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
     ) -> list[Float[Tensor, "members batch length width"]]:
         """What every attention layer reads: the stream before it, after its norm."""
         stream, read = self._enter(params, inputs), []
@@ -159,7 +159,9 @@ class DecoderShape:
             stream = self._layer(params, index, stream)
         return read
 
-    def _enter(self, params: Params, inputs: Tensor) -> Tensor:
+    def _enter(
+        self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
+    ) -> Float[Tensor, "members batch length width"]:
         self._check(inputs)
         if self.vocabulary:
             stream = _look_up(params["table"], inputs)
@@ -169,7 +171,9 @@ class DecoderShape:
             stream = stream + params["positions"][:, None, : stream.shape[2]]
         return stream
 
-    def _layer(self, params: Params, index: int, stream: Tensor) -> Tensor:
+    def _layer(
+        self, params: Params, index: int, stream: Float[Tensor, "members batch length width"]
+    ) -> Float[Tensor, "members batch length width"]:
         name = f"layers.{index}"
         normed = _norm(params, f"{name}.norm1", stream)
         stream = stream + self._attend(params, name, self.layers[index], normed)
@@ -185,18 +189,14 @@ class DecoderShape:
         layer: AttentionShape,
         stream: Float[Tensor, "members batch length width"],
     ) -> Float[Tensor, "members batch length width"]:
-        rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
-        query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
-        query = split_heads(query, layer.heads, layer.qk_dim)
-        key = split_heads(key, layer.heads, layer.qk_dim)
+        query, key, value = project(stream, params, name, layer)
         if self.qk_norm:
             query = _head_norm(params, f"{name}.query_norm", query)
             key = _head_norm(params, f"{name}.key_norm", key)
         if self.positions == "rope":
             turn = rotation(stream.shape[2], layer.qk_dim, stream.device)
             query, key = rotate(query, turn), rotate(key, turn)
-        mixed = causal_attention(query, key, split_heads(value, layer.heads, layer.v_dim))
-        return linear(mixed.transpose(2, 3).flatten(3), params, f"{name}.out")
+        return linear(merge_heads(causal_attention(query, key, value)), params, f"{name}.out")
 
     def _check(self, inputs: Tensor) -> None:
         if self.vocabulary:
@@ -215,20 +215,31 @@ class DecoderShape:
         )
 
 
-def _look_up(table: Float[Tensor, "members vocabulary width"], tokens: Tensor) -> Tensor:
+def _look_up(
+    table: Float[Tensor, "members vocabulary width"], tokens: Int[Tensor, "#members batch length"]
+) -> Float[Tensor, "members batch length width"]:
     """Every member's rows for its tokens (or for tokens that all share)."""
     members, vocabulary, _ = table.shape
     first = torch.arange(members, device=table.device)[:, None, None] * vocabulary
     return functional.embedding(tokens + first, table.flatten(0, 1))
 
 
-def _norm(params: Params, name: str, stream: Tensor) -> Tensor:
+def _norm(
+    params: Params, name: str, stream: Float[Tensor, "members batch length width"]
+) -> Float[Tensor, "members batch length width"]:
     gain = params[f"{name}.weight"][:, None, None]
     return functional.rms_norm(stream, stream.shape[-1:], eps=_EPSILON) * gain
 
 
 def _head_norm(
     params: Params, name: str, vectors: Float[Tensor, "members batch heads length rank"]
-) -> Tensor:
+) -> Float[Tensor, "members batch heads length rank"]:
     gain = params[f"{name}.weight"][:, None, :, None]  # (members, 1, heads, 1, rank)
     return functional.rms_norm(vectors, vectors.shape[-1:], eps=_EPSILON) * gain
+
+
+class DecoderNet(Net[DecoderShape]):
+    """A decoder, of token numbers (batch, length) or real tokens (batch, length, token_dim)."""
+
+    shape_type = DecoderShape
+    described = "decoder"

@@ -6,7 +6,7 @@ scaled to length one and multiplied by one learned number. A module's attention 
 weights whatever the rank of its heads: sweeping the rank leaves the parameters as they are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod, sqrt
 from typing import Literal
 
@@ -18,10 +18,18 @@ from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import Kind, attend, linear, split_heads
+from headwise.nets.attention import Kind, attend, causal_mask, project
+from headwise.nets.base import Net
+from headwise.nets.layers import (
+    ParameterShapes,
+    Params,
+    check_tokens,
+    linear,
+    linear_shapes,
+    merge_heads,
+)
 from headwise.nets.shape import AttentionShape
 
-Params = Mapping[str, Tensor]
 Inner = Callable[[Params, str, Tensor], Tensor]
 
 
@@ -128,13 +136,9 @@ class EncoderShape:
         """The attention layers, for tables."""
         return self.layers
 
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
-        shapes = dict[str, tuple[int, ...]]()
-
-        def linear_map(name: str, out: int, into: int) -> None:
-            shapes[f"{name}.weight"] = (out, into)
-            shapes[f"{name}.bias"] = (out,)
+        shapes = ParameterShapes()
 
         def norm(name: str) -> None:
             if self.norm != "none":
@@ -143,22 +147,22 @@ class EncoderShape:
                 shapes[f"{name}.bias"] = (self.width,)
 
         if self.maps:
-            linear_map("into", self.width, self.token_dim)
+            shapes |= linear_shapes("into", self.width, self.token_dim)
         if self.positions:
             shapes["positions"] = (self.positions, self.width)
         for index, layer in enumerate(self.layers):
             rows = layer.heads * (2 * layer.qk_dim + layer.v_dim)
-            linear_map(f"layers.{index}.qkv", rows, self.width)
-            linear_map(f"layers.{index}.out", self.width, layer.heads * layer.v_dim)
+            shapes |= linear_shapes(f"layers.{index}.qkv", rows, self.width)
+            shapes |= linear_shapes(f"layers.{index}.out", self.width, layer.heads * layer.v_dim)
             norm(f"layers.{index}.norm1")
             if self.ffn:
-                linear_map(f"layers.{index}.up", self.ffn, self.width)
-                linear_map(f"layers.{index}.down", self.width, self.ffn)
+                shapes |= linear_shapes(f"layers.{index}.up", self.ffn, self.width)
+                shapes |= linear_shapes(f"layers.{index}.down", self.width, self.ffn)
                 norm(f"layers.{index}.norm2")
         if self.norm_first:
             norm("norm")
         if self.maps:
-            linear_map("readout", self.outputs, self.width)
+            shapes |= linear_shapes("readout", self.outputs, self.width)
         return shapes
 
     def params(self) -> dict[str, int]:
@@ -191,7 +195,7 @@ class EncoderShape:
         self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
     ) -> Float[Tensor, "members batch length outputs"]:
         """An output for every token."""
-        _check(self, inputs)
+        self._check(inputs)
         members = params["layers.0.qkv.weight"].shape[0]
         stream = linear(inputs, params, "into") if self.maps else inputs.expand(members, -1, -1, -1)
         if self.positions:
@@ -205,14 +209,21 @@ class EncoderShape:
         return linear(stream, params, "readout") if self.maps else stream[..., : self.outputs]
 
     def _sub_layer(
-        self, params: Params, stream: Tensor, layer: str, norm: str, inner: Inner
-    ) -> Tensor:
+        self,
+        params: Params,
+        stream: Float[Tensor, "members batch length width"],
+        layer: str,
+        norm: str,
+        inner: Inner,
+    ) -> Float[Tensor, "members batch length width"]:
         """Residual connection and norm around attention or feed-forward network."""
         if self.norm_first:
             return stream + inner(params, layer, self._norm(params, f"{layer}.{norm}", stream))
         return self._norm(params, f"{layer}.{norm}", stream + inner(params, layer, stream))
 
-    def _norm(self, params: Params, name: str, stream: Tensor) -> Tensor:
+    def _norm(
+        self, params: Params, name: str, stream: Float[Tensor, "members batch length width"]
+    ) -> Float[Tensor, "members batch length width"]:
         if self.norm == "none":
             return stream
         weight = params[f"{name}.weight"][:, None, None]  # (members, 1, 1, width or 1)
@@ -226,31 +237,26 @@ class EncoderShape:
         self, params: Params, name: str, stream: Float[Tensor, "members batch length width"]
     ) -> Float[Tensor, "members batch length width"]:
         layer = self.layers[int(name.split(".")[1])]
-        rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
-        query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
+        query, key, value = project(stream, params, name, layer)
         if self.keys == "others":
-            key, value = key[:, :, :-1], value[:, :, :-1]
-        weights = attend(
-            split_heads(query, layer.heads, layer.qk_dim),
-            split_heads(key, layer.heads, layer.qk_dim),
-            self.kind,
-            1 / sqrt(layer.qk_dim),
-            _causal_bias(stream) if self.keys == "earlier" else None,
-        )
-        heads = weights @ split_heads(value, layer.heads, layer.v_dim)
-        mixed = heads.transpose(2, 3).flatten(3)
+            key, value = key[..., :-1, :], value[..., :-1, :]
+        length = stream.shape[2]
+        mask = causal_mask(0, length, stream.device) if self.keys == "earlier" else None
+        weights = attend(query * (1 / sqrt(layer.qk_dim)), key, self.kind, mask)
+        mixed = merge_heads(weights @ value)
         if self.modules > 1:  # the mean over modules, each of which has an equal share of the heads
             mixed = mixed / self.modules
         return linear(mixed, params, f"{name}.out")
 
+    def _check(self, inputs: Float[Tensor, "#members batch length token_dim"]) -> None:
+        require(inputs.shape[2] > (self.keys == "others"), "a sequence has at least one key")
+        check_tokens(inputs, self.token_dim, self.positions, "encoder")
 
-def _feed_forward(params: Params, name: str, stream: Tensor) -> Tensor:
+
+def _feed_forward(
+    params: Params, name: str, stream: Float[Tensor, "members batch length width"]
+) -> Float[Tensor, "members batch length width"]:
     return linear(functional.relu(linear(stream, params, f"{name}.up")), params, f"{name}.down")
-
-
-def _causal_bias(stream: Tensor) -> Tensor:
-    length = stream.shape[2]
-    return torch.full((length, length), -torch.inf, device=stream.device).triu(1)
 
 
 def _share_width(width: int, rank: int, modules: int) -> AttentionShape:
@@ -261,13 +267,8 @@ def _share_width(width: int, rank: int, modules: int) -> AttentionShape:
     return AttentionShape(heads=modules * (width // rank), qk_dim=rank, v_dim=rank)
 
 
-def _check(shape: EncoderShape, inputs: Tensor) -> None:
-    length, dim = inputs.shape[-2:]
-    require(
-        dim == shape.token_dim, f"tokens have {dim} numbers; the encoder takes {shape.token_dim}"
-    )
-    require(length > (shape.keys == "others"), "a sequence has at least one key")
-    require(
-        not shape.positions or length <= shape.positions,
-        f"the sequence has {length} tokens; the encoder has {shape.positions} positions",
-    )
+class EncoderNet(Net[EncoderShape]):
+    """An encoder: the rank paper's, or a plain one."""
+
+    shape_type = EncoderShape
+    described = "encoder"

@@ -33,6 +33,7 @@ class PoolByScore(torch.autograd.Function):
         directions: Float[Tensor, "members heads width"],
         extra_logits: Float[Tensor, "members heads"],
     ) -> tuple[Float[Tensor, "members batch heads width"], Float[Tensor, "members batch heads"]]:
+        """Pooled hidden layers P and the weights p of the logit that belongs to no token."""
         members, batch, length, _ = hidden.shape
         logits = (directions @ hidden.flatten(1, 2).mT).view(members, -1, batch, length)
         extra = extra_logits[:, None, :, None].expand(-1, batch, -1, 1)
@@ -49,6 +50,7 @@ class PoolByScore(torch.autograd.Function):
         pooled_grad: Float[Tensor, "members batch heads width"],
         extra_grad: Float[Tensor, "members batch heads"],
     ) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of r, v and c."""
         hidden, directions, attention, extra_weight, pooled = ctx.saved_tensors
         mean = (pooled * pooled_grad).sum(3) + extra_weight * extra_grad  # m_i
         logit_grad = pooled_grad @ hidden.mT  # g_i(t): (members, batch, heads, length)

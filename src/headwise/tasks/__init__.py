@@ -1,11 +1,12 @@
 """What there is to learn: each task draws data from a seed and knows its exact answer."""
 
+from headwise.tasks._measure import Measured, measure
 from headwise.tasks.assumptions import Assumption, check_assumptions
 from headwise.tasks.language import Language
 from headwise.tasks.maps import Affine, Bowl, Function, Product, Sum, WeightedSum
-from headwise.tasks.measure import Measured, TokenTask, measure
 from headwise.tasks.neighbours import Neighbours
 from headwise.tasks.ngram import NGram, four_gram
+from headwise.tasks.protocols import SequenceTask, TextTask, TokenTask
 from headwise.tasks.regression import InContextRegression
 from headwise.tasks.retrieval import PRESETS, Retrieval, max_plus_min, sum_of_maxima
 from headwise.tasks.token_arrays import TokenArray
@@ -23,7 +24,9 @@ __all__ = [
     "Neighbours",
     "Product",
     "Retrieval",
+    "SequenceTask",
     "Sum",
+    "TextTask",
     "TokenArray",
     "TokenTask",
     "WeightedSum",

@@ -7,8 +7,6 @@ tokenised once. Cached files appear whole or not at all.
 """
 
 import hashlib
-import os
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import numpy as np
 
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError, require
+from headwise.core.files import appearing
 
 BYTES = "bytes"
 
@@ -124,12 +123,6 @@ def _file(digest: str, kind: str) -> Path:
 
 
 def _write(path: Path, ids: np.ndarray) -> None:
-    if path.exists():
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as scratch:
+    if not path.exists():
+        with appearing(path) as scratch:
             np.save(scratch, ids, allow_pickle=False)
-        os.replace(scratch.name, path)
-    except OSError as error:
-        raise InputError(f"cannot write to the cache {path.parent}: {error.strerror}") from error

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Int
-from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.tasks import corpus
+from headwise.tasks.windows import cut_windows, evenly_spaced
 
 _TRAIN = 0x7E87
 
@@ -106,28 +105,25 @@ class Language:
         """Over the whole text; it turns nats a token into bits a byte."""
         return self.bytes / self.tokens
 
-    def batch(self, count: int, seed: int, step: int) -> Int[Tensor, "count length+1"]:
+    def batch(self, count: int, seed: int, step: int) -> Int[Tensor, "{count} {self.length}+1"]:
         """The training windows of a step: a function of the task, the seed and the step alone."""
         require(count >= 1, f"a batch of {count} windows is empty")
         rng = np.random.default_rng([seed, step, _TRAIN])
         return self._cut(rng.integers(0, self.boundary - self.length, count))
 
-    def validation(self, count: int = 0) -> Int[Tensor, "windows length+1"]:
+    def validation(self, count: int = 0) -> Int[Tensor, "windows {self.length}+1"]:
         """`count` windows, evenly spaced over the held-out text, or all (0).
 
         Neighbouring windows share one token, the last of one and the first of the next: every
         token but the first is predicted once.
         """
         starts = np.arange(self.boundary, self.tokens - self.length, self.length)
-        if 0 < count < len(starts):
-            starts = starts[np.linspace(0, len(starts) - 1, count).round().astype(int)]
-        return self._cut(starts)
+        return self._cut(evenly_spaced(starts, count))
 
-    def _cut(self, starts: np.ndarray) -> Tensor:
+    def _cut(self, starts: Int[np.ndarray, " windows"]) -> Int[Tensor, "windows {self.length}+1"]:
         ids = corpus.tokens(self.sha256, self.tokenizer, self.name)
         require(
             len(ids) == self.tokens,
             f"the cached text of {self.name} has {len(ids)} tokens, not {self.tokens}; delete it",
         )
-        windows = sliding_window_view(ids, self.length + 1)[starts]
-        return torch.from_numpy(windows.astype(np.int64))
+        return cut_windows(ids, starts, self.length)

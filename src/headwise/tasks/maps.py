@@ -46,10 +46,12 @@ class Affine:
 
     @property
     def count(self) -> int:
+        """How many features there are."""
         return len(self.weights)
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return len(self.weights[0])
 
     def __call__(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch features"]:
@@ -78,10 +80,12 @@ class Bowl:
 
     @property
     def count(self) -> int:
+        """How many features there are."""
         return len(self.centres)
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return len(self.centres[0])
 
     def __call__(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch features"]:

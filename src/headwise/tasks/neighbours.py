@@ -87,10 +87,12 @@ class Neighbours:
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return self.dim + self.position_dim
 
     @property
     def outputs(self) -> int:
+        """Numbers in an answer."""
         return self.dim
 
     @property

@@ -68,10 +68,12 @@ class NGram:
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return self.dim
 
     @property
     def outputs(self) -> int:
+        """Numbers in an answer."""
         return self.dim
 
     @property
@@ -81,6 +83,7 @@ class NGram:
 
     @property
     def scored(self) -> slice:
+        """The answers that count for the score: all."""
         return slice(None)
 
     @property
@@ -97,6 +100,7 @@ class NGram:
 
     @property
     def weights(self) -> tuple[float, ...]:
+        """The weight of each term; their squares sum to one."""
         raw = float(self.decay) ** np.arange(len(self.terms))
         return tuple((raw / np.linalg.norm(raw)).tolist())
 

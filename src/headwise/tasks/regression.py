@@ -26,14 +26,17 @@ class InContextRegression:
 
     @property
     def length(self) -> int:
+        """Tokens in a sequence."""
         return 2 * self.shots + 1
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return self.dim
 
     @property
     def outputs(self) -> int:
+        """Numbers in an answer."""
         return 1
 
     @property

@@ -3,7 +3,7 @@
 z_i(X) = min_{t ∈ S_i} f_i(x(t))   (or max),   i = 1..D,        H(X) = F_0(z_1, …, z_D)
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,9 +13,6 @@ from torch import Tensor
 from headwise.core.errors import InputError, require
 from headwise.core.spec import spec
 from headwise.tasks.maps import Affine, Features, Function, OuterMap, Sum, WeightedSum
-
-if TYPE_CHECKING:
-    from headwise.tasks.assumptions import Assumption
 
 Extremum = Literal["min", "max"]
 
@@ -69,6 +66,7 @@ class Retrieval:
 
     @property
     def token_dim(self) -> int:
+        """Numbers in a token."""
         return self.features.token_dim
 
     def sample(
@@ -112,12 +110,6 @@ class Retrieval:
         for feature, subset in enumerate(self.subsets):
             inside[list(subset), feature] = True
         return inside
-
-    def check_assumptions(self) -> list["Assumption"]:
-        """Which assumptions of the paper's theorems hold for this task, and which do not."""
-        from headwise.tasks.assumptions import check_assumptions
-
-        return check_assumptions(self)
 
     def variance(self, count: int = 1 << 14) -> float:
         """Variance of the target, estimated from `count` sequences of a fixed seed."""

@@ -1,17 +1,15 @@
 """Next-token prediction on token numbers of one's own: a stream, or many sequences."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Int
-from numpy.lib.stride_tricks import sliding_window_view
+from jaxtyping import Int, Integer
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
 from headwise.core.spec import spec
 from headwise.tasks import corpus
+from headwise.tasks.windows import cut_windows, evenly_spaced
 
 _TRAIN = 0x70C4
 _NAME = "tokens"
@@ -80,22 +78,20 @@ class TokenArray:
         """Unknown; one, so that bits a byte are bits a token."""
         return 1.0
 
-    def batch(self, count: int, seed: int, step: int) -> Int[Tensor, "count length+1"]:
+    def batch(self, count: int, seed: int, step: int) -> Int[Tensor, "{count} {self.length}+1"]:
         """The training windows of a step: a function of the task, the seed and the step alone."""
         rows, columns = self._parts()[0]
         rng = np.random.default_rng([seed, step, _TRAIN])
         row = rng.integers(0, rows, count)
         return self._cut(row * self.columns + rng.integers(0, columns - self.length, count))
 
-    def validation(self, count: int = 0) -> Int[Tensor, "windows length+1"]:
+    def validation(self, count: int = 0) -> Int[Tensor, "windows {self.length}+1"]:
         """`count` windows, evenly spaced over what is held out, or all (0)."""
         (train_rows, train_columns), (rows, columns) = self._parts()
         first = train_columns if self.rows == 1 else train_rows * self.columns
         starts = np.arange(0, columns - self.length, self.length)
         starts = (first + np.arange(rows)[:, None] * self.columns + starts).ravel()
-        if 0 < count < len(starts):
-            starts = starts[np.linspace(0, len(starts) - 1, count).round().astype(int)]
-        return self._cut(starts)
+        return self._cut(evenly_spaced(starts, count))
 
     def _parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Rows and columns to train on, and held out."""
@@ -105,13 +101,12 @@ class TokenArray:
         held_out = max(1, round(self.rows * _HELD_OUT))
         return (self.rows - held_out, self.columns), (held_out, self.columns)
 
-    def _cut(self, starts: np.ndarray) -> Tensor:
+    def _cut(self, starts: Int[np.ndarray, " windows"]) -> Int[Tensor, "windows {self.length}+1"]:
         ids = corpus.tokens(self.sha256, _NAME, self.name).reshape(-1)
-        windows = sliding_window_view(ids, self.length + 1)[starts]
-        return torch.from_numpy(windows.astype(np.int64))
+        return cut_windows(ids, starts, self.length)
 
 
-def _read(path: Path) -> np.ndarray[Any, Any]:
+def _read(path: Path) -> Integer[np.ndarray, "..."]:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

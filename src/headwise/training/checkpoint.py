@@ -1,11 +1,9 @@
 """Checkpoints: a training that is killed goes on from the last one, with the same result.
 
-One safetensors file holds the tensors and, as its metadata, the numbers that belong to them. It is
-written to a neighbour and moved into place, so that it is there whole or not at all.
+One safetensors file holds the tensors and, as its metadata, the numbers that belong to them.
 """
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from headwise.core.errors import InputError
+from headwise.core.files import appearing
 
 
 class Checkpoint:
@@ -46,12 +45,10 @@ class Checkpoint:
         """Replace what was saved before. `numbers` is JSON data."""
         if self._path is None:
             return
-        scratch = self._path.with_name(f".{self._path.name}.partial")
         held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            save_file(held, scratch, {"numbers": json.dumps(numbers)})
-            os.replace(scratch, self._path)
-        except (OSError, SafetensorError) as error:
+            with appearing(self._path) as scratch:
+                save_file(held, scratch, {"numbers": json.dumps(numbers)})
+        except SafetensorError as error:
             raise InputError(f"cannot write the checkpoint {self._path}: {error}") from error
         self._saved = time.monotonic()

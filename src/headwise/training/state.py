@@ -1,15 +1,19 @@
-"""How far a training is, so that it can go on in another process."""
+"""How far a training of an ensemble is, so that it can go on in another process."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from headwise.core.progress import OnProgress
 from headwise.core.spec import spec_hash
 from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble
+from headwise.training.schedule import RateSchedule, evaluation_segments, learning_rates
+
+_PROGRESS_STEPS = 10
 
 
 class TrainingState:
@@ -36,18 +40,41 @@ class TrainingState:
         """The step of the last evaluation."""
         return self.curves[0][-1][0] if self.curves[0] else 0
 
-    def count(self, losses: Tensor) -> None:
-        """A step is done."""
-        self._losses += losses
-        self.done += 1
+    def run(
+        self,
+        training: RateSchedule,
+        step: Callable[[int, float], Tensor],
+        evaluate: Callable[[], Sequence[float]],
+        on_progress: OnProgress,
+        loss_scale: float = 1.0,
+    ) -> None:
+        """Train to the end from where it is, with evaluations and checkpoints.
 
-    def note(self, errors: Sequence[float], steps: float) -> None:
+        `step` takes a step of a given number and learning rate and returns the members' losses,
+        which the curves hold in units of `loss_scale`; `evaluate` gives their errors.
+        """
+        rates, resumed = learning_rates(training), self.done
+        for first, last in evaluation_segments(training):
+            if last <= self.evaluated:
+                continue
+            for number in range(max(first, resumed), last):
+                self._losses += step(number, float(rates[number])).cpu()
+                self.done += 1
+                if self.done % _PROGRESS_STEPS == 0:
+                    doing = f"training, step {self.done:,} of {training.steps:,}"
+                    on_progress(self.done / training.steps, doing)
+                self.save_if_due()
+            self._note(evaluate(), (last - first) * loss_scale)
+        on_progress(1.0, "trained")
+
+    def _note(self, errors: Sequence[float], steps: float) -> None:
         """An evaluation, `steps` steps after the one before; losses are divided by that."""
         for curve, error, loss in zip(self.curves, errors, self._losses / steps, strict=True):
             curve.append((self.done, error, float(loss)))
         self._losses = torch.zeros_like(self._losses)
 
     def save_if_due(self) -> None:
+        """Write the checkpoint if it is time for one."""
         if self._file.due():
             numbers = {"done": self.done, "curves": self.curves, "seconds": self.seconds}
             tensors = {**self._ensemble.state(), "losses": self._losses}

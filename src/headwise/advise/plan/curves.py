@@ -14,8 +14,7 @@ from headwise.advise.plan.scale import TrialScale
 from headwise.allocation.fill import LayerShare
 from headwise.lab.kinds.cut_layer import Reduced
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 from headwise.theory.allocation import LayerCurve, Shape, allocate
 
 TIMES = 2  # the trained decoder has so many times the budget

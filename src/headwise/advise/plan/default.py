@@ -9,7 +9,7 @@ from headwise.allocation.fill import LayerShare, fill
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.allocation.schedules import UniformLayers, targets
 from headwise.core.errors import require
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 from headwise.theory.allocation import parameters
 from headwise.theory.checks import whole
 from headwise.theory.head_count import heads_needed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from headwise.advise.plan.race import UNIFORM, Race, interval
 from headwise.advise.plan.scale import TrialScale
 from headwise.allocation.plan_file import Comparison
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 
 if TYPE_CHECKING:
     from headwise.advise.plan.measured import Request

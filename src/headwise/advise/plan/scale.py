@@ -16,9 +16,8 @@ from typing import Literal
 from headwise.advise.plan.race import Rungs
 from headwise.allocation.fill import LayerShare, fill
 from headwise.core.errors import InputError
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
-from headwise.training.text_training import TextTraining
+from headwise.nets import AttentionShape, DecoderShape
+from headwise.training import TextTraining
 
 _FLOPS_PER_SECOND = 2.0e10  # of one core; a step also takes some time for its operations
 _SECONDS_PER_LAYER = 0.002

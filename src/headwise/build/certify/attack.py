@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headwise.build.maps.declared import Box
 from headwise.core.errors import require
-from headwise.nets.module import ClassTokenNet
+from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
 _FLOATS = 1 << 22  # held at once by a hidden layer

@@ -11,7 +11,7 @@ from torch import Tensor
 from headwise.build.certify.attack import Attack, Check, measure, search
 from headwise.build.maps.declared import Box
 from headwise.core.errors import require
-from headwise.nets.module import ClassTokenNet
+from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from headwise.build.maps.declared import Box
 from headwise.build.maps.relu import UNIT, gamma
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 
 Arrays = Mapping[str, np.ndarray]
 _WEIGHT_ROUNDINGS = 6

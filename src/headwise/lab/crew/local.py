@@ -85,7 +85,7 @@ def _work(pipe: Connection, unfinished: Path | None) -> None:
     import torch
 
     from headwise.lab.work import perform
-    from headwise.training.memory import keep_freed_memory
+    from headwise.training import keep_freed_memory
 
     torch.set_num_threads(1)
     keep_freed_memory()

@@ -20,14 +20,9 @@ from headwise.lab.kinds.watched_attention import (
     watch_attention,
 )
 from headwise.lab.run import Run
-from headwise.nets.attention import AttentionNetShape
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.encoder import EncoderShape
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import AttentionNetShape, ClassTokenShape, DecoderShape, EncoderShape
 from headwise.tasks.maps import largest_overlap
-from headwise.training.streaming import Streaming
-from headwise.training.text_training import TextTraining
-from headwise.training.training import Training
+from headwise.training import Streaming, TextTraining, Training
 
 
 @dataclass(frozen=True)
@@ -61,14 +56,20 @@ def kind_of(run: Run) -> Kind:
 def _train_class_token(
     job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
 ) -> list[Any]:
-    from headwise.training.loop import train
+    from headwise.training import train
 
     first = job[0]
-    return train(first.task, first.net, first.training, [run.seed for run in job], on_progress)
+    return train(
+        first.task,
+        first.net,
+        first.training,
+        [run.seed for run in job],
+        lambda fraction, _: on_progress(fraction),
+    )
 
 
 def _class_token_together(run: Run) -> int:
-    from headwise.training.choose import runs_together
+    from headwise.training.samples.choose import runs_together
 
     return runs_together(run.net, run.training)
 
@@ -104,15 +105,15 @@ def _class_token_columns(run: Run) -> dict[str, Any]:
 def _train_tokens(
     job: Sequence[Run], on_progress: Callable[[float], None], folder: Path | None
 ) -> list[Any]:
-    from headwise.training.tokens import train_tokens
+    from headwise.training import train
 
     first, seeds = job[0], [run.seed for run in job]
-    return train_tokens(
+    return train(
         first.task,
         first.net,
         first.training,
         seeds,
-        on_progress,
+        lambda fraction, _: on_progress(fraction),
         checkpoint=_checkpoint(first, folder),
     )
 
@@ -123,7 +124,7 @@ def _checkpoint(first: Run, folder: Path | None) -> Path | None:
 
 
 def _tokens_together(run: Run) -> int:
-    from headwise.training.tokens import TOGETHER
+    from headwise.training.stream.loop import TOGETHER
 
     return TOGETHER
 
@@ -138,15 +139,15 @@ def _token_cost(run: Run) -> float:
 def _train_text(
     job: Sequence[Run], on_progress: Callable[[float], None], folder: Path | None
 ) -> list[Any]:
-    from headwise.training.text import train_text
+    from headwise.training import train
 
     first, seeds = job[0], [run.seed for run in job]
-    return train_text(
+    return train(
         first.task,
         first.net,
         first.training,
         seeds,
-        on_progress,
+        lambda fraction, _: on_progress(fraction),
         checkpoint=_checkpoint(first, folder),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.lab.run import Run
-from headwise.training.loop import Outcome
+from headwise.training import Outcome
 
 Name = Literal["random-features", "random-features-independent", "vote", "full-rank"]
 
@@ -47,6 +47,7 @@ def build_and_measure(
                 seed=run.seed,
                 error=found.error,
                 error_last=found.error,
+                unit="share of the target's mean square",
                 best_step=None,
                 diverged=False,
                 curve=(),

@@ -14,10 +14,8 @@ from headwise.allocation.cut import Heads, check_can_be_cut, with_layer
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
-from headwise.training.loop import Outcome
-from headwise.training.text_training import TextTraining
+from headwise.nets import AttentionShape, DecoderShape
+from headwise.training import Outcome, TextTraining
 
 Way = Literal["dimension", "count", "nothing"]
 
@@ -77,8 +75,8 @@ class Base:
     rankings: dict[int, list[int]] = field(default_factory=dict)
 
     def loss_of(self, shape: DecoderShape, weights: dict[str, Tensor], windows: Tensor) -> float:
-        from headwise.training.ensemble import Ensemble
-        from headwise.training.text import evaluate
+        from headwise.training import Ensemble
+        from headwise.training.text.loop import evaluate
 
         losses, _ = evaluate(Ensemble(shape, self.training, [weights], "cpu"), windows)
         return float(losses[0])
@@ -104,7 +102,7 @@ class Base:
 @lru_cache(maxsize=2)
 def base(task: Any, shape: DecoderShape, training: TextTraining, seed: int) -> Base:
     """The trained decoder, from the disk if it is there."""
-    from headwise.training.weights import trained_weights
+    from headwise.training import trained_weights
 
     weights = trained_weights(task, shape, training, seed)
     seen = task.batch(_TRAINING_WINDOWS, seed, _TRAINING_STEP)
@@ -131,6 +129,7 @@ def cut_and_measure(
                 seed=run.seed,
                 error=max(increase, LEAST),
                 error_last=max(increase, LEAST),
+                unit="nats a token",
                 best_step=None,
                 diverged=False,
                 curve=(),

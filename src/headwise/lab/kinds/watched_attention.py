@@ -15,9 +15,9 @@ from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.lab.kinds.cut_layer import base
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.theory.saturation import RowChanges, row_changes
-from headwise.training.loop import Outcome
+from headwise.training import Outcome
 
 _VALUES = 0x5A70
 _WINDOWS = 8
@@ -65,6 +65,7 @@ def watch_attention(
                 seed=run.seed,
                 error=error,
                 error_last=error,
+                unit="distance" if net.what == "rows" else "spread of the values",
                 best_step=None,
                 diverged=False,
                 curve=(),

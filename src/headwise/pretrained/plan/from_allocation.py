@@ -6,7 +6,7 @@ Compression can narrow heads and remove them, nothing else; a plan that asks for
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.plan_file import CompressionPlan

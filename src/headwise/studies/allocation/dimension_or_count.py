@@ -8,9 +8,9 @@ import pandas as pd
 from headwise.lab.kinds.cut_layer import LEAST, Reduced
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 KEPT = (0.25, 0.5, 0.75)
 NOT_TESTED = Verdict("not tested", "no cut was measured both ways")

@@ -6,11 +6,10 @@ import pandas as pd
 
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 from headwise.studies.differences import ALLOCATION_PAPER, best_group
 from headwise.tasks.ngram import NGram, four_gram
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 PREDICTED, OBSERVED = 32, 8  # heads: by the paper's bound, and in its experiment
 SETTING = ("target", "qk_norm", "heads", "head_dim")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape
 
 Layers = tuple[AttentionShape, ...]
 

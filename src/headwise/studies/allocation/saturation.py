@@ -9,9 +9,9 @@ import pandas as pd
 from headwise.lab.kinds.watched_attention import Saturation
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 WEIGHTS: tuple[Any, ...] = ("trained", "random", "independent")
 FALLS = -0.05  # powers of the length above this are no fall: 3 % when the length doubles

@@ -12,13 +12,13 @@ from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import require
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
-from headwise.nets.decoder import DecoderShape
+from headwise.nets import DecoderShape
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
 from headwise.tasks.language import Language
 from headwise.tasks.texts import SHAKESPEARE, WIKIPEDIA
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 PLAN = claims.PLAN
 TEXTS = (SHAKESPEARE, WIKIPEDIA)

@@ -6,10 +6,9 @@ import pandas as pd
 
 from headwise.lab.kinds.cut_layer import Reduced
 from headwise.lab.run import Run
-from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionShape, DecoderShape
 from headwise.tasks.language import Language
-from headwise.training.text_training import TextTraining
+from headwise.training import TextTraining
 
 PAPER = "Allocation of parameters in transformers (arXiv 2510.03784)"
 TEXT_NOTE = (

@@ -10,11 +10,11 @@ from itertools import product
 
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Figure, Study, Tier
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.studies.head_count import claims
 from headwise.studies.published import published_tables
 from headwise.tasks.retrieval import Retrieval, sum_of_maxima
-from headwise.training.training import Training
+from headwise.training import Training
 
 LENGTHS = (8, 16, 32, 64, 128)
 WIDTHS = (12, 16, 24, 32, 48, 64)

@@ -7,7 +7,7 @@ import pandas as pd
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Figure, Study, Tier
 from headwise.studies.rank import shared
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 QUICK_ONE = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
 QUICK_DEEP = Streaming(steps=2_500, rate=0.005, batch=64, validation=2048)
@@ -65,7 +65,7 @@ def references(ours: pd.DataFrame) -> pd.DataFrame:
 def by_hand(dim: int, points: int) -> float:
     """The measured error of the full-rank encoder that is built instead of trained."""
     from headwise.build.neighbours import full_rank_encoder
-    from headwise.tasks.measure import measure
+    from headwise.tasks import measure
 
     task = shared.farthest(dim, points)
     return measure(full_rank_encoder(task), task, sequences=4096).error

@@ -5,7 +5,7 @@ import pandas as pd
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Figure, Study, Tier, Verdict
 from headwise.studies.rank import shared
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 SHARES = (0.25, 0.5, 1.0)
 

@@ -6,10 +6,10 @@ import pandas as pd
 
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.encoder import EncoderShape
+from headwise.nets import EncoderShape
 from headwise.studies.rank import shared
 from headwise.tasks.regression import InContextRegression
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 
 def _runs(

@@ -5,7 +5,7 @@ import pandas as pd
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Figure, Study, Tier
 from headwise.studies.rank import shared
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 QUICK = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
 

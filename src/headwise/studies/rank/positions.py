@@ -5,7 +5,7 @@ import pandas as pd
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier
 from headwise.studies.rank import shared
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 
 def quick_parts() -> dict[str, list[Run]]:

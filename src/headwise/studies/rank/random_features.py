@@ -7,12 +7,11 @@ import pandas as pd
 from headwise.lab.kinds.built import Construction, FreshSequences
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets.attention import AttentionNetShape
-from headwise.nets.shape import AttentionShape
+from headwise.nets import AttentionNetShape, AttentionShape
 from headwise.studies.rank import shared
 from headwise.tasks.neighbours import Neighbours
 from headwise.theory.rank import error_lower_bound
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 HIGHEST_DEGREE = 9_999
 NEAR = 1.1  # a trained layer within this factor of the lower bound is close to it

@@ -8,10 +8,10 @@ import pandas as pd
 
 from headwise.lab.run import Run
 from headwise.lab.study import Conclusion, Verdict
-from headwise.nets.encoder import EncoderShape
+from headwise.nets import EncoderShape
 from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
 ERROR = "mean-square error"

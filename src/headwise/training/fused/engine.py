@@ -9,13 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.engine import Dataset
+from headwise.nets import ClassTokenShape
 from headwise.training.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.training.fused.scope import covers
 from headwise.training.fused.step import CROSS_ENTROPY, MSE, run
-from headwise.training.training import Training
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Training
 
 PREDICTED_AT_ONCE = 256
 COPIES = 4  # parameters, gradients and AdamW's two moments, each as large
@@ -161,7 +160,7 @@ def try_out() -> None:
     """One step and one prediction of the smallest network: compiles the kernel if need be."""
     shape = ClassTokenShape.standard(token_dim=1, heads=1, head_dim=1, width=1)
     training = Training(steps=1, rate=1e-3, batch=1, samples=1)
-    engine = FusedEngine(shape, training, [initial_params(shape, 0)])
+    engine = FusedEngine(shape, training, [shape.initial_params(0)])
     data = Dataset(torch.ones(1, 1, 1), torch.ones(1, 1))
     losses = engine.advance(data, np.zeros((1, 1, 1), np.int64), np.array([1e-3]))
     outputs = engine.predict(data.inputs)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 from headwise.training.fused.host import LANES
 from headwise.training.fused.products import Block
 

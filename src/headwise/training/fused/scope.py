@@ -1,9 +1,11 @@
 """What the fused engine can do, and whether it can do it here."""
 
 from functools import cache
+from typing import Any
 
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.training import Training
+from headwise.core.lazy import named
+from headwise.nets import ClassTokenShape
+from headwise.training.samples.specification import Training
 
 
 def covers(shape: ClassTokenShape, training: Training) -> str | None:
@@ -32,9 +34,12 @@ def available() -> str | None:
     The first call compiles it, or loads it from the cache, and takes one step with it.
     """
     try:
-        from headwise.training.fused.engine import try_out
-
-        try_out()
+        load_engine().try_out()
     except Exception as error:  # whatever goes wrong here, the other engine still works
         return f"the compiled kernel does not work here: {type(error).__name__}: {error}"
     return None
+
+
+def load_engine() -> Any:
+    """The module `fused.engine`, by name: where numba cannot be imported, torch still trains."""
+    return named("headwise.training.fused.engine")

@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.nets.class_token import forward
-from headwise.nets.shape import ClassTokenShape
+from headwise.nets import ClassTokenShape
 
 LEAST_SHARE = 0.2  # of the largest influence in the sequence: a softmax never ignores a token
 _INPUTS, _QUANTILE = 128, 0.9
@@ -22,7 +21,7 @@ def influential_tokens(
     """Tokens on which the network's answer depends, at nine of ten inputs at most so many."""
     weights = {name: value.double()[None] for name, value in params.items()}
     leaf = inputs[:_INPUTS].double().requires_grad_()
-    answers = forward(shape, weights, leaf[None])[0]  # (count, outputs)
+    answers = shape.forward(weights, leaf[None])[0]  # (count, outputs)
     slopes = [
         torch.autograd.grad(output, leaf, retain_graph=True)[0].norm(dim=-1)
         for output in answers.sum(0)

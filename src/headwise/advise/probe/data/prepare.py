@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 
 from headwise.advise.probe.data.samples import Samples
-from headwise.training.engine import Dataset
-from headwise.training.training import Loss
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Loss
 
 HOLDOUT, LEAST_HOLDOUT, MOST_HOLDOUT = 0.1, 100, 4000
 HEAVY_TAILS = 6.0  # kurtosis above which tails are compressed; a Gaussian's is 3

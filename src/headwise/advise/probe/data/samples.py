@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.training.training import Loss
+from headwise.training.samples.specification import Loss
 
 Kind = Literal["regression", "classification"]
 LEAST_SAMPLES = 500

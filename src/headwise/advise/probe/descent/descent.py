@@ -17,14 +17,12 @@ from torch import Tensor
 from headwise.advise.probe.counting.surrogate import influential_tokens
 from headwise.advise.probe.data.prepare import Prepared
 from headwise.advise.probe.descent.removal import remove_head
-from headwise.nets.initial import initial_params
-from headwise.nets.shape import AttentionShape, ClassTokenShape, MLPShape
-from headwise.training.choose import make_engine
-from headwise.training.data import epoch_order
-from headwise.training.engine import Dataset
-from headwise.training.loop import learning_rates
-from headwise.training.stacked import member_loss
-from headwise.training.training import Training
+from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
+from headwise.training import Training, learning_rates
+from headwise.training.samples.choose import make_engine
+from headwise.training.samples.data import epoch_order
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.stacked import member_loss
 
 BATCH, RATE, TUNING_RATE = 32, 1e-2, 5e-3
 EMBED_DIM, QK_DIM, WIDTH, READOUT_WIDTH = 24, 4, 32, 96
@@ -119,7 +117,7 @@ class _Walk:
     def __init__(self, data: Prepared, plan: DescentPlan, report: Report) -> None:
         self.data, self.plan, self.report = data, plan, report
         self.shape = probe_shape(data, plan.most_heads, plan.head_dim)
-        self.params = initial_params(self.shape, plan.seed)
+        self.params = self.shape.initial_params(plan.seed)
         self.judged = Dataset(data.train.inputs[:JUDGED_ON], data.train.targets[:JUDGED_ON])
         self.descent, self.taken, self.debt = Descent(plan), 0, 1.0
 

@@ -13,11 +13,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.nets.class_token import attend, readout
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.engine import Dataset
-from headwise.training.stacked import member_loss
-from headwise.training.training import Loss
+from headwise.nets import ClassTokenShape
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Loss
+from headwise.training.samples.stacked import member_loss
 
 _RIDGE = 1e-6  # of the mean square of the outputs: heads may be exact copies of each other
 _OUT = "layers.0.out"
@@ -53,7 +52,7 @@ def head_outputs(
     plain[f"{_OUT}.weight"] = torch.eye(size, dtype=torch.double)[None]
     plain[f"{_OUT}.bias"] = torch.zeros(1, size, dtype=torch.double)
     with torch.no_grad():
-        outputs = attend(shape, plain, inputs.double()[None])[0]
+        outputs = shape.attend(plain, inputs.double()[None])[0]
     return outputs.unflatten(1, (layer.heads, layer.v_dim))
 
 
@@ -104,7 +103,7 @@ def _losses(
     double = {name: value.double()[None] for name, value in params.items()}
     mixed = variants.flatten(2) @ double[f"{_OUT}.weight"][0].mT + double[f"{_OUT}.bias"][0]
     with torch.no_grad():
-        answers = readout(shape, double, mixed.flatten(0, 1)[None])[0]
+        answers = shape.read_out(double, mixed.flatten(0, 1)[None])[0]
     return member_loss(answers.unflatten(0, variants.shape[:2]), targets.double()[None], loss)
 
 

@@ -21,7 +21,6 @@ from headwise.advise.probe.descent.descent import (
 )
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.verdict import HeadVerdict, judge
-from headwise.nets.initial import initial_params
 
 HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
 WIDE_STEPS, TUNING_STEPS = 8000, 2000
@@ -125,7 +124,7 @@ def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
     for positions in (False, True):
         data = prepare(samples, seed, positions)
         shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
-        start = initial_params(shape, seed)
+        start = shape.initial_params(seed)
         try:
             params, _ = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock.report)
         except DescentOutOfTime:

@@ -8,11 +8,11 @@ from functools import cache
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
-from headwise.training import fused
-from headwise.training.engine import Engine
-from headwise.training.stacked import StackedEngine, lanes
-from headwise.training.training import Training
+from headwise.nets import ClassTokenShape
+from headwise.training.fused.scope import available, covers, load_engine
+from headwise.training.samples.engine import Engine
+from headwise.training.samples.specification import Training
+from headwise.training.samples.stacked import StackedEngine, lanes
 
 CHOICE = "HEADWISE_ENGINE"  # the environment may ask for one engine: fused or stacked
 
@@ -25,10 +25,10 @@ def choose_engine(shape: ClassTokenShape, training: Training, device: str) -> tu
         return "stacked", f"asked for by {CHOICE}"
     if device != "cpu":
         return "stacked", f"trains on {device}"
-    uncovered = fused.covers(shape, training)
+    uncovered = covers(shape, training)
     if uncovered is not None:
         return "stacked", uncovered
-    broken = fused.available()
+    broken = available()
     if broken is not None:
         _say_once(broken)
         return "stacked", broken
@@ -45,15 +45,13 @@ def make_engine(
     """The chosen engine, ready, and the reason for the choice."""
     name, reason = choose_engine(shape, training, device)
     if name == "fused":
-        from headwise.training.fused.engine import FusedEngine
-
-        return FusedEngine(shape, training, params), reason
+        return load_engine().FusedEngine(shape, training, params), reason
     return StackedEngine(shape, training, params, seeds, device), reason
 
 
 def runs_together(shape: ClassTokenShape, training: Training) -> int:
     """How many consecutive seeds of a specification are best trained as one job."""
-    return 1 if fused.covers(shape, training) is None else lanes(shape)
+    return 1 if covers(shape, training) is None else lanes(shape)
 
 
 @cache

@@ -4,9 +4,6 @@ A file is known by the hash of what it is a function of. It is there whole or no
 processes that want the same one wait for whoever trains it.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -14,18 +11,22 @@ from torch import Tensor
 
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError
+from headwise.core.files import appearing
+from headwise.core.progress import OnProgress, quiet
 from headwise.core.spec import spec_hash
-from headwise.nets.decoder import DecoderShape
-from headwise.training.text import train_text
-from headwise.training.text_training import TextTraining
+from headwise.nets import DecoderShape
+from headwise.tasks.protocols import TextTask
+from headwise.training.checkpoint import Checkpoint
+from headwise.training.text.loop import train_on_text
+from headwise.training.text.specification import TextTraining
 
 
 def trained_weights(
-    task: Any,
+    task: TextTask,
     shape: DecoderShape,
     training: TextTraining,
     seed: int,
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnProgress = quiet,
 ) -> dict[str, Tensor]:
     """The weights that this training gives: from the disk, or trained now and kept there."""
     key = spec_hash((task, shape, training, seed))[:32]
@@ -35,12 +36,11 @@ def trained_weights(
         with FileLock(f"{path}.lock"):
             if not path.exists():
                 checkpoint = path.with_suffix(".checkpoint")
-                (made,) = train_text(
-                    task, shape, training, [seed], on_progress, checkpoint=checkpoint
-                )
-                scratch = path.with_suffix(".partial")
-                save_file({name: part.contiguous() for name, part in made.params.items()}, scratch)
-                scratch.replace(path)
+                file = Checkpoint(checkpoint)
+                (made,) = train_on_text(task, shape, training, [seed], on_progress, file=file)
+                with appearing(path) as scratch:
+                    whole = {name: part.contiguous() for name, part in made.params.items()}
+                    save_file(whole, scratch)
                 checkpoint.unlink(missing_ok=True)
         return load_file(path)
     except (OSError, SafetensorError) as error:

@@ -3,39 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import Protocol
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
+from headwise.tasks.protocols import TokenTask
 
 _MEASURE = 0x3EA5  # apart from every training stream
 _FLOATS = 1 << 20  # largest block of sequences drawn at once
-
-
-class TokenTask(Protocol):
-    """A task on sequences of tokens, some of which must be answered by a vector."""
-
-    @property
-    def length(self) -> int: ...
-
-    @property
-    def token_dim(self) -> int: ...
-
-    @property
-    def outputs(self) -> int: ...
-
-    @property
-    def answers(self) -> slice: ...
-
-    @property
-    def scored(self) -> slice: ...
-
-    @property
-    def scale(self) -> float: ...
-
-    def sample(self, count: int, seed: int | tuple[int, ...]) -> tuple[Tensor, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -74,8 +51,12 @@ def measure(
     return Measured(mean, sqrt(variance / (sequences - 1)), sequences)
 
 
-def score(outputs: Tensor, targets: Tensor, task: TokenTask) -> Tensor:
-    """Squared error of every scored answer in units of E‖f‖²: (…, batch, answers)."""
+def score(
+    outputs: Float[Tensor, "*members batch tokens given"],
+    targets: Float[Tensor, "*#members batch answers outputs"],
+    task: TokenTask,
+) -> Float[Tensor, "*members batch scored"]:
+    """Squared error of every scored answer in units of E‖f‖²."""
     tokens = outputs.shape[-2]
     answers = outputs[..., task.answers, :] if tokens == task.length else outputs
     require(

@@ -8,7 +8,6 @@ the same instructions on the same alignment whoever trains beside it.
 """
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 import torch
@@ -17,12 +16,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.nets.class_token import forward
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.engine import Dataset
-from headwise.training.training import Training
+from headwise.nets import ClassTokenShape
+from headwise.training.adamw import FlatAdamW, copy_member
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Training
 
-_ALIGN = 64  # floats; every member's weights start on a vector boundary
+_BETAS = (0.9, 0.999)  # of AdamW; the fused kernel has the same
 _PREDICT_FLOATS = 1 << 22  # largest hidden layer held at once in prediction
 
 
@@ -50,23 +49,8 @@ class StackedEngine:
         require(len(tenants) == len(seeds), "two seeds of one stack share a lane")
         self._tenants = [tenants.get(lane, 0) for lane in range(self._count)]
         filled = [params[member] for member in self._tenants]
-        sizes = shape.parameter_shapes()
-        total = sum(prod(size) for size in sizes.values())
-        self._flat = torch.zeros(self._count, -(-total // _ALIGN) * _ALIGN, device=device)
-        self._gradient = torch.zeros_like(self._flat)
-        self._leaves: dict[str, Tensor] = {}
-        start = 0
-        for name, size in sizes.items():
-            stop = start + prod(size)
-            self._flat[:, start:stop] = torch.stack([member[name].flatten() for member in filled])
-            leaf = self._flat[:, start:stop].view(self._count, *size)
-            self._leaves[name] = leaf.detach().requires_grad_()
-            start = stop
-        self._total = total
-        self._flat.grad = self._gradient
-        self._adam = torch.optim.AdamW(
-            [self._flat], lr=1.0, weight_decay=training.weight_decay, fused=True
-        )
+        self._adamw = FlatAdamW(shape, filled, _BETAS, training.weight_decay, device)
+        self._leaves = self._adamw.leaves(slice(self._count))
 
     def advance(
         self,
@@ -74,7 +58,8 @@ class StackedEngine:
         order: Int[np.ndarray, "members steps batch"],
         rates: Float[np.ndarray, " steps"],
     ) -> Float[np.ndarray, "members steps"]:
-        device = self._flat.device
+        """Take the steps; member m's step s uses the rows order[m, s]. Returns training losses."""
+        device = self._adamw.device
         inputs, targets = data.inputs.to(device), data.targets.to(device)
         rows = torch.from_numpy(order[self._tenants]).to(device)  # (lanes, steps, batch)
         losses = torch.empty(self._count, len(rates), device=device)
@@ -82,37 +67,35 @@ class StackedEngine:
             losses[:, step] = self._step(inputs[rows[:, step]], targets[rows[:, step]], rate)
         return losses[self._lanes].cpu().numpy()
 
-    def _step(self, inputs: Tensor, targets: Tensor, rate: float) -> Tensor:
-        outputs = forward(self._shape, self._leaves, inputs)
+    def _step(
+        self,
+        inputs: Float[Tensor, "lanes batch length token_dim"],
+        targets: Float[Tensor, "lanes batch outputs"],
+        rate: float,
+    ) -> Float[Tensor, " lanes"]:
+        outputs = self._shape.forward(self._leaves, inputs)
         loss = member_loss(outputs, targets, self._training.loss)
-        gradients = torch.autograd.grad(loss.sum(), list(self._leaves.values()), allow_unused=True)
-        parts = [
-            torch.zeros_like(leaf).flatten(1) if gradient is None else gradient.flatten(1)
-            for leaf, gradient in zip(self._leaves.values(), gradients, strict=True)
-        ]
-        torch.cat(parts, 1, out=self._gradient[:, : self._total])
-        norms = self._gradient.norm(dim=1, keepdim=True)
-        self._gradient.mul_((self._training.clip / (norms + 1e-6)).clamp(max=1.0))
-        self._adam.param_groups[0]["lr"] = float(rate)
-        self._adam.step()
+        self._adamw.gather(loss, self._leaves, slice(self._count))
+        norms = self._adamw.gradient.norm(dim=1, keepdim=True)
+        self._adamw.gradient.mul_((self._training.clip / (norms + 1e-6)).clamp(max=1.0))
+        self._adamw.step(float(rate))
         return loss.detach()
 
     def predict(
         self, inputs: Float[Tensor, "count length token_dim"]
     ) -> Float[Tensor, "members count outputs"]:
+        """Outputs of the current weights, without gradients, in bounded memory."""
         shape = self._shape
         widest = max((shape.embed_dim, *shape.embed.widths))
         rows = _PREDICT_FLOATS // (self._count * inputs.shape[1] * widest)
-        chunks = inputs.to(self._flat.device).split(max(1, rows))
+        chunks = inputs.to(self._adamw.device).split(max(1, rows))
         with torch.no_grad():
-            outputs = [forward(shape, self._leaves, chunk.unsqueeze(0)) for chunk in chunks]
+            outputs = [shape.forward(self._leaves, chunk.unsqueeze(0)) for chunk in chunks]
         return torch.cat(outputs, 1)[self._lanes].cpu()
 
     def params(self) -> list[dict[str, Tensor]]:
-        return [
-            {name: leaf[lane].detach().cpu().clone() for name, leaf in self._leaves.items()}
-            for lane in self._lanes
-        ]
+        """Copies of the current weights, one dictionary a member."""
+        return [copy_member(self._leaves, lane) for lane in self._lanes]
 
 
 def member_loss(

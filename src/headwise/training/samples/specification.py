@@ -1,9 +1,10 @@
-"""How to train, as data."""
+"""How to train on sequences held in memory, as data."""
 
 from typing import Literal
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.training.schedule import check_schedule
 
 Loss = Literal["mse", "cross-entropy"]
 
@@ -30,11 +31,8 @@ class Training:
     loss: Loss = "mse"
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "validation", "evaluations"):
-            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
-        require(self.rate > 0, f"the learning rate is {self.rate}; it must be positive")
-        require(0 <= self.warmup < 1, "warmup is a fraction of the steps, from 0 up to 1")
-        require(self.weight_decay >= 0, "weight_decay is not negative")
+        check_schedule(self)
+        require(self.validation >= 1, f"validation is {self.validation}; the least is 1")
         require(self.clip > 0, "clip, the largest gradient norm, is positive")
         require(self.samples >= 0, "samples is a number of sequences, or 0 for a fresh stream")
         require(

@@ -2,6 +2,7 @@
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.training.schedule import check_betas, check_schedule
 
 
 @spec
@@ -24,14 +25,7 @@ class TextTraining:
     evaluations: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "evaluations"):
-            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
-        require(self.rate > 0, f"the learning rate is {self.rate}; it must be positive")
-        require(0 <= self.warmup < 1, "warmup is a fraction of the steps, from 0 up to 1")
-        require(
-            len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas),
-            "betas are two numbers from 0 up to 1",
-        )
-        require(self.weight_decay >= 0, "weight_decay is not negative")
+        check_schedule(self)
+        check_betas(self.betas)
         require(self.clip > 0, "clip, the largest gradient norm, is positive")
         require(self.validation >= 0, "validation is a number of windows, or 0 for all")

@@ -1,9 +1,8 @@
 """Data for training: where they come from, their scale, and the order in which they are seen."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,24 +10,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.shape import ClassTokenShape
-from headwise.training.engine import Dataset
-from headwise.training.training import Loss
+from headwise.nets import ClassTokenShape
+from headwise.tasks.protocols import SequenceTask
+from headwise.training.samples.engine import Dataset
+from headwise.training.samples.specification import Loss
 
 # The last entry of a seed says what the stream is for, so that no two uses share one.
 _TRAIN, _VALIDATION, _FRESH, _ORDER = 1, 2, 3, 4
-
-
-class Task(Hashable, Protocol):
-    """What training needs of a task."""
-
-    @property
-    def length(self) -> int: ...
-
-    @property
-    def token_dim(self) -> int: ...
-
-    def sample(self, count: int, seed: int | tuple[int, ...]) -> tuple[Tensor, Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +29,12 @@ class DataScale:
     target_std: Float[Tensor, " outputs"]
 
     @classmethod
-    def of(cls, inputs: Tensor, targets: Tensor, loss: Loss) -> "DataScale":
+    def of(
+        cls,
+        inputs: Float[Tensor, "count length token_dim"],
+        targets: Float[Tensor, "count outputs"],
+        loss: Loss,
+    ) -> "DataScale":
         """The scale of the data; class probabilities keep theirs."""
         require(
             bool(torch.isfinite(inputs).all()) and bool(torch.isfinite(targets).all()),
@@ -59,7 +52,11 @@ class DataScale:
             return cls(rows.mean(0), spread, 0 * unit, unit)
         return cls(rows.mean(0), spread, values.mean(0), values.std(0))
 
-    def apply(self, inputs: Tensor, targets: Tensor) -> Dataset:
+    def apply(
+        self,
+        inputs: Float[Tensor, "count length token_dim"],
+        targets: Float[Tensor, "count outputs"],
+    ) -> Dataset:
         """The data in standard units."""
         scaled_inputs = (inputs.double() - self.input_mean) / self.input_std
         scaled_targets = (targets.double() - self.target_mean) / self.target_std
@@ -80,7 +77,7 @@ class DataScale:
 
 @lru_cache(maxsize=2)
 def load(
-    task: Task, samples: int, validation: int, data_seed: int, loss: Loss
+    task: SequenceTask, samples: int, validation: int, data_seed: int, loss: Loss
 ) -> tuple[Dataset, Dataset, DataScale]:
     """Training set, validation set and their scale; kept, since many seeds use the same."""
     inputs, targets = _draw(task, samples, (data_seed, _TRAIN))
@@ -93,7 +90,7 @@ def load(
 
 
 def fresh(
-    task: Task, scale: DataScale, count: int, data_seed: int, seed: int, block: int
+    task: SequenceTask, scale: DataScale, count: int, data_seed: int, seed: int, block: int
 ) -> Dataset:
     """Block number `block` of the endless stream that belongs to `seed` alone."""
     return scale.apply(*_draw(task, count, (data_seed, seed, block, _FRESH)))
@@ -114,6 +111,8 @@ def epoch_order(
     return steps[skipped : skipped + last - first].astype(np.int64)
 
 
-def _draw(task: Task, count: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _draw(
+    task: SequenceTask, count: int, seed: tuple[int, ...]
+) -> tuple[Float[Tensor, "count length token_dim"], Float[Tensor, "count outputs"]]:
     inputs, targets = task.sample(count, seed)
     return inputs, targets if targets.dim() == 2 else targets.unsqueeze(1)

@@ -7,9 +7,11 @@ never share a stream.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from headwise.tasks.measure import TokenTask, block_rows
+from headwise.tasks._measure import block_rows
+from headwise.tasks.protocols import TokenTask
 
 _TRAIN, _VALIDATION = 11, 12  # last entry of a seed: what the stream is for
 
@@ -23,7 +25,9 @@ class Stream:
         self._position = position
         self._block, self._data = -1, (torch.empty(0), torch.empty(0))
 
-    def take(self, count: int) -> tuple[Tensor, Tensor]:
+    def take(
+        self, count: int
+    ) -> tuple[Float[Tensor, "count length token_dim"], Float[Tensor, "count answers outputs"]]:
         """The next `count` sequences and their answers."""
         parts = []
         while count > 0:
@@ -40,6 +44,8 @@ class Stream:
         return torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
 
 
-def validation_set(task: TokenTask, count: int, data_seed: int) -> tuple[Tensor, Tensor]:
+def validation_set(
+    task: TokenTask, count: int, data_seed: int
+) -> tuple[Float[Tensor, "count length token_dim"], Float[Tensor, "count answers outputs"]]:
     """The sequences on which every seed is scored."""
     return task.sample(count, (data_seed, _VALIDATION))

@@ -6,10 +6,9 @@ not worth the memory. Then a member is computed as if alone, to the last bit. On
 they are stacked.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import log, sqrt
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,52 +18,52 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
-from headwise.nets.decoder import DecoderShape
-from headwise.tasks.language import Language
+from headwise.core.progress import OnProgress, quiet
+from headwise.nets import DecoderShape
+from headwise.tasks.protocols import TextTask
 from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble
-from headwise.training.loop import Outcome, evaluation_segments, learning_rates, make_outcome
+from headwise.training.outcome import Outcome, make_outcome
 from headwise.training.state import TrainingState
-from headwise.training.text_training import TextTraining
+from headwise.training.text.specification import TextTraining
 
-_PROGRESS_STEPS = 10
+NATS = "nats a token"
+
 _LOGITS_AT_ONCE = 1 << 22  # bounds the windows in a piece of the validation set
 
 
-def train_text(
-    task: Language,
+def train_on_text(
+    task: TextTask,
     shape: DecoderShape,
     training: TextTraining,
     seeds: Sequence[int],
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnProgress = quiet,
     device: str = "cpu",
-    checkpoint: Path | None = None,
-    checkpoint_seconds: float = 60.0,
+    file: Checkpoint | None = None,
 ) -> list[Outcome]:
     """Train one decoder a seed. An outcome depends on (task, shape, training, seed) alone.
 
-    Errors (`error`) are nats a token on held-out text after the last step. With a `checkpoint` file
-    a training that was killed goes on where it was; only its timing differs then.
+    Errors are nats a token on held-out text; the one after the last step counts. With a checkpoint
+    file a training that was killed goes on where it was; only its timing differs then.
     """
-    _check(task, shape, seeds)
+    check_fits(task, shape)
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stacked=device != "cpu")
-    file = Checkpoint(checkpoint, checkpoint_seconds)
-    state = TrainingState(ensemble, (task, shape, training, tuple(seeds)), file)
-    resumed = state.load()
-    windows, rates = task.validation(training.validation), learning_rates(training)
-    for first, last in evaluation_segments(training):
-        if last <= state.evaluated:
-            continue
-        for step in range(max(first, resumed), last):
-            tokens = torch.stack([task.batch(training.batch, seed, step) for seed in seeds])
-            loss = _step(ensemble, tokens.to(device), float(rates[step]), training.clip)
-            state.count(loss.cpu())
-            if on_progress is not None and state.done % _PROGRESS_STEPS == 0:
-                on_progress(state.done / training.steps)
-            state.save_if_due()
-        errors, spreads = evaluate(ensemble, windows, device)
-        state.note(errors, last - first)
+    work = (task, shape, training, tuple(seeds))
+    state = TrainingState(ensemble, work, file or Checkpoint(None))
+    state.load()
+    windows = task.validation(training.validation)
+    spreads: list[float] = []
+
+    def step(number: int, rate: float) -> Tensor:
+        tokens = torch.stack([task.batch(training.batch, seed, number) for seed in seeds])
+        return _step(ensemble, tokens.to(device), rate, training.clip)
+
+    def errors() -> list[float]:
+        means, spreads[:] = evaluate(ensemble, windows, device)
+        return means
+
+    state.run(training, step, errors, on_progress)
     facts = {
         "tokens_per_second": training.steps * training.batch * task.length / state.seconds,
         "flops_per_token": flops_per_token(shape, task.length),
@@ -78,7 +77,7 @@ def train_text(
 
 
 def evaluate(
-    ensemble: Ensemble, windows: Int[Tensor, "windows length+1"], device: str = "cpu"
+    ensemble: Ensemble, windows: Int[Tensor, "windows window"], device: str = "cpu"
 ) -> tuple[list[float], list[float]]:
     """Mean nats a token of every member, and the standard error of each over windows."""
     shape = ensemble.shape
@@ -108,9 +107,21 @@ def flops_per_token(shape: DecoderShape, length: int) -> float:
     return counter.get_total_flops() / length
 
 
+def check_fits(task: TextTask, shape: DecoderShape) -> None:
+    """Refuse a decoder of another vocabulary, or of shorter windows, than the text's."""
+    require(
+        shape.vocabulary == task.vocabulary,
+        f"the text has a vocabulary of {task.vocabulary}, the decoder one of {shape.vocabulary}",
+    )
+    require(
+        task.length <= shape.length,
+        f"the windows have {task.length} tokens; the decoder takes up to {shape.length}",
+    )
+
+
 def _step(
-    ensemble: Ensemble, tokens: Int[Tensor, "members batch length+1"], rate: float, clip: float
-) -> Tensor:
+    ensemble: Ensemble, tokens: Int[Tensor, "members batch window"], rate: float, clip: float
+) -> Float[Tensor, " members"]:
     def cross_entropy(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
         mine = tokens[members]
         return _nats(ensemble.shape.forward(leaves, mine[..., :-1]), mine[..., 1:]).mean((1, 2))
@@ -118,8 +129,11 @@ def _step(
     return ensemble.descend(cross_entropy, rate, clip)
 
 
-def _nats(logits: Float[Tensor, "members batch length vocabulary"], wanted: Tensor) -> Tensor:
-    """Cross-entropy of every token: (members, batch, length)."""
+def _nats(
+    logits: Float[Tensor, "members batch length vocabulary"],
+    wanted: Int[Tensor, "#members batch length"],
+) -> Float[Tensor, "members batch length"]:
+    """Cross-entropy of every token."""
     wanted = wanted.expand(logits.shape[:-1])
     flat = functional.cross_entropy(logits.flatten(0, 2), wanted.flatten(), reduction="none")
     return flat.unflatten(0, wanted.shape)
@@ -131,24 +145,11 @@ def _outcome(
     params: dict[str, Tensor],
     standard_error: float,
     facts: Mapping[str, float],
-    task: Language,
+    task: TextTask,
 ) -> Outcome:
     """The score is the last evaluation: choosing the best one would be choosing by the score."""
-    made = make_outcome(seed, curve, "decoder", "the only engine for text", params)
+    made = make_outcome(seed, curve, NATS, ("decoder", "the only engine for text"), params)
     extra: dict[str, Any] = {"standard_error": standard_error}
     if made.error_last is not None:
         extra["bits_per_byte"] = made.error_last / log(2) / task.bytes_per_token
     return replace(made, error=made.error_last, best_step=curve[-1][0], facts={**extra, **facts})
-
-
-def _check(task: Language, shape: DecoderShape, seeds: Sequence[int]) -> None:
-    require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
-    require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
-    require(
-        shape.vocabulary == task.vocabulary,
-        f"the text has a vocabulary of {task.vocabulary}, the decoder one of {shape.vocabulary}",
-    )
-    require(
-        task.length <= shape.length,
-        f"the windows have {task.length} tokens; the decoder takes up to {shape.length}",
-    )

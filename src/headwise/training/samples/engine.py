@@ -7,7 +7,7 @@ engine runs one-layer networks on a CPU much faster. Both must give the same tra
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -27,6 +27,7 @@ class Dataset:
         return self.inputs.mT.contiguous()
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Members of one shape, their optimizer state, and how to move them forward."""
 

@@ -1,0 +1,1 @@
+"""Feeding sequences held in memory: `Training`, for class-token networks."""

@@ -1,0 +1,1 @@
+"""Feeding sequences that never repeat: `Streaming`, for networks that answer token by token."""

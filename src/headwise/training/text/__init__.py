@@ -1,0 +1,1 @@
+"""Feeding windows of a text: `TextTraining`, for decoders with a vocabulary."""
