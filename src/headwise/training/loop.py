@@ -59,6 +59,7 @@ class Outcome:
     engine_reason: str
     params: dict[str, Tensor]
     facts: Mapping[str, float] = field(default_factory=dict)
+    unit: str = ""
 
 
 def train(
