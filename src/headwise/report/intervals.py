@@ -9,10 +9,8 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by the col
 _WIDTH, _ROW = 330, 34
 
 
-def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart | None:
-    """The figure, or None where there is nothing to draw."""
-    if data.empty:
-        return None
+def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
+    """The figure of these rows, of which there is one at least."""
     labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
     groups = sorted(data["group"].unique(), reverse=True)
     panels = [

@@ -14,7 +14,7 @@ from headwise.nets.shape import ClassTokenShape
 from headwise.studies.head_count import claims
 from headwise.studies.published import published_tables
 from headwise.tasks.retrieval import Retrieval, sum_of_maxima
-from headwise.training.training import Training
+from headwise.training import Training
 
 LENGTHS = (8, 16, 32, 64, 128)
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -41,7 +41,7 @@ def _runs(
     seeds: int,
 ) -> list[Run]:
     return [
-        Run(task=task, net=net, training=training, seed=seed)
+        Run(kind="class-token", task=task, net=net, training=training, seed=seed)
         for task, net, seed in product(tasks, nets, range(seeds))
     ]
 
@@ -245,6 +245,9 @@ HEAD_COUNT = Study(
         ),
     ),
     finding=claims.finding,
+    setting=("layers", "intrinsic_dim", "overlap", "width", "heads", "head_dim", "length"),
+    rows=("heads",),
+    columns="length",
     notes=(
         "Training: AdamW without weight decay, 2 % warm-up and cosine, gradient norm clipped at 1, "
         "batch 32, on 8000 fixed sequences; inputs and targets standardised.",

@@ -3,9 +3,10 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Figure, Study, Tier
+from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
-from headwise.training.streaming import Streaming
+from headwise.training import Streaming
 
 QUICK = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
 
@@ -36,16 +37,14 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off figure N."""
     return shared.read_offs({"points": "rank_points.csv"})
 
 
 def references(ours: pd.DataFrame) -> pd.DataFrame:
     """The published curves, all of two layers, in every panel."""
-    theirs = published()
-    label = "published, d = 64, L = 2, w = 64, N = " + theirs["points"].astype(str)
-    theirs = theirs.assign(label=label).rename(columns={"error": "error_min"})
-    panels = [theirs.assign(layers=layers) for layers in sorted(set(ours["layers"]))]
-    return pd.concat(panels, ignore_index=True)
+    theirs = as_references(published(), "published, d = 64, L = 2, w = 64, N = ", "points")
+    return in_every_panel(theirs, "layers", ours)
 
 
 RANK_POINTS = Study(
@@ -63,17 +62,9 @@ RANK_POINTS = Study(
     parts={"points": "Figure N: rank × number of points"},
     published=published,
     claims=(
-        Claim(
-            "With one layer, full rank is at least 5× below half rank, whatever the points",
-            "Figure N",
-            shared.full_rank_wins,
-        ),
-        Claim("With one layer, the error falls with the rank", "Figure N", shared.falls_with_rank),
-        Claim(
-            "Depth helps low rank with few points, and not with many",
-            "theorem 4, conjecture",
-            shared.depth_helps_at_small_n,
-        ),
+        shared.full_rank_claim("Figure N", "whatever the points"),
+        shared.falling_claim("Figure N"),
+        shared.DEPTH_CLAIM,
     ),
     figures=(
         Figure(
@@ -101,6 +92,4 @@ RANK_POINTS = Study(
     setting=shared.SETTING,
     rows=("layers", "rank"),
     columns="points",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )
