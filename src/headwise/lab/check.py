@@ -37,6 +37,7 @@ def check_study(study: Study, parts: Mapping[str, Sequence[Run]]) -> None:
         _check_runs(f"{where}, part {part!r}", runs)
     names = [figure.name for figure in study.figures]
     require(len(set(names)) == len(names), f"{where}: two figures have the same name")
+    require("runs" not in names, f"{where}: runs.csv holds the runs; call the figure otherwise")
     table = made_up_table(parts)
     _check_columns(study, table)
     _check_functions(study, table)
@@ -113,9 +114,10 @@ def _check_can_be_read(where: str, run: Run) -> None:
 
 
 def _check_columns(study: Study, table: pd.DataFrame) -> None:
-    uses = {"rows": study.rows, "columns": (study.columns,), "setting": study.settings}
     drawn = [figure for figure in study.figures if isinstance(figure, Figure)]
+    uses = {"rows": study.rows, "columns": (study.columns,)}
     uses |= {f"figure {figure.name}": figure.columns for figure in drawn}
+    uses["setting"] = study.settings
     for use, names in uses.items():
         unknown = [name for name in names if name not in table.columns]
         require(

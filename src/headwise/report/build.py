@@ -39,7 +39,7 @@ def write_report(result: StudyResult, folder: Path) -> Path:
     files: dict[str, bytes] = {}
     for name, drawn in result.charts.items():
         files |= figure_files(name, drawn.chart, drawn.data)
-    files[f"{result.study.name}.csv"] = result.table.to_csv(index=False).encode()
+    files["runs.csv"] = result.table.to_csv(index=False).encode()
     files["report.html"] = render(result).encode()
     for name, content in files.items():
         write_file(folder / name, content)
