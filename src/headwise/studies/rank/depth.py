@@ -6,7 +6,7 @@ import pandas as pd
 
 from headwise.build.neighbours import full_rank_encoder
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Claim, Study, Tier
 from headwise.studies.published import as_references
 from headwise.studies.rank import shared
 from headwise.tasks.measure import measure
@@ -93,15 +93,12 @@ RANK_DEPTH = Study(
         ),
     ),
     figures=(
-        Figure(
-            name="depth",
-            title="Rank and depth, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
-            "for each power of d of the attention's parameters.",
-            panels={"depth": "Figure 1"},
-            x="rank_share",
+        shared.rank_figure(
+            "depth",
+            "Rank and depth, at equal parameters",
+            "a line a depth, a panel for each power of d of the attention's parameters",
+            "Figure 1",
             colour="layers",
-            x_log=True,
             facet="power",
             references=references,
         ),

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import NOT_TESTED, Claim, Figure, Study, Tier, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Study, Tier, Verdict
 from headwise.studies.rank import shared
 from headwise.training import Streaming
 
@@ -76,14 +76,12 @@ RANK_DIMENSION = Study(
         Claim("Half of the rank costs more in higher dimension", "Figure d", grows_with_dimension),
     ),
     figures=(
-        Figure(
-            name="dimension",
-            title="Rank and dimension, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a dimension.",
-            panels={"dimension": "Figure d"},
-            x="rank_share",
+        shared.rank_figure(
+            "dimension",
+            "Rank and dimension, at equal parameters",
+            "a line a dimension",
+            "Figure d",
             colour="dim",
-            x_log=True,
         ),
     ),
     finding=shared.rank_finding,

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Figure, Study, Tier
+from headwise.lab.study import Study, Tier
 from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
 from headwise.training import Streaming
@@ -67,15 +67,12 @@ RANK_POINTS = Study(
         shared.DEPTH_CLAIM,
     ),
     figures=(
-        Figure(
-            name="points",
-            title="Rank and number of points, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a number of "
-            "points, a panel a depth.",
-            panels={"points": "Figure N"},
-            x="rank_share",
+        shared.rank_figure(
+            "points",
+            "Rank and number of points, at equal parameters",
+            "a line a number of points, a panel a depth",
+            "Figure N",
             colour="points",
-            x_log=True,
             facet="layers",
             references=references,
         ),

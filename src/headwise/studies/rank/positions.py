@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Conclusion, Figure, Study, Tier
+from headwise.lab.study import Conclusion, Study, Tier
 from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
 from headwise.training import Streaming
@@ -82,15 +82,12 @@ RANK_POSITIONS = Study(
         shared.falling_claim("Figure 3"),
     ),
     figures=(
-        Figure(
-            name="positions",
-            title="Rank and depth, with positions",
-            caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
-            "a number of points.",
-            panels={"positions": "Figure 3"},
-            x="rank_share",
+        shared.rank_figure(
+            "positions",
+            "Rank and depth, with positions",
+            "a line a depth, a panel a number of points",
+            "Figure 3",
             colour="layers",
-            x_log=True,
             facet="points",
             references=references,
         ),

@@ -1,13 +1,13 @@
 """What the studies of the rank paper (arXiv 2407.16153) have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Verdict
 from headwise.nets.encoder import EncoderShape
 from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
@@ -195,6 +195,29 @@ def full_rank_claim(source: str, varied: str) -> Claim:
 def falling_claim(source: str) -> Claim:
     """The error falls with the rank, of one layer."""
     return Claim("With one layer, the error falls with the rank", source, falls_with_rank)
+
+
+def rank_figure(
+    name: str,
+    title: str,
+    caption: str,
+    panel: str,
+    colour: str,
+    facet: str | None = None,
+    references: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Figure:
+    """The error against rank / dimension, of the study's one part."""
+    return Figure(
+        name=name,
+        title=title,
+        caption=f"Smallest error over seeds against rank / dimension; {caption}.",
+        panels={name: panel},
+        x="rank_share",
+        colour=colour,
+        x_log=True,
+        facet=facet,
+        references=references,
+    )
 
 
 DEPTH_CLAIM = Claim(
