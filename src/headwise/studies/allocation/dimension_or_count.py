@@ -31,16 +31,19 @@ def parts(shape: DecoderShape, training: TextTraining, seeds: int) -> dict[str, 
 
 
 def quick_parts() -> dict[str, list[Run]]:
+    """4 layers of 8 heads of 8, length 64."""
     training = TextTraining(steps=500, rate=0.004, batch=16, validation=64, evaluations=1)
     return parts(shared.uniform_decoder(4, 8, 8, 64), training, seeds=3)
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """6 layers of 8 heads of 16, length 128."""
     training = TextTraining(steps=1000, rate=0.003, batch=16, evaluations=1)
     return parts(shared.uniform_decoder(6, 8, 16, 128), training, seeds=4)
 
 
 def full_parts() -> dict[str, list[Run]]:
+    """6 layers of 8 heads of 48, length 256."""
     training = TextTraining(steps=2000, rate=0.002, batch=16, evaluations=1)
     return parts(shared.uniform_decoder(6, 8, 48, 256), training, seeds=5)
 

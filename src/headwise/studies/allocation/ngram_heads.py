@@ -60,16 +60,19 @@ def _parts(
 
 
 def quick_parts() -> dict[str, list[Run]]:
+    """Length 16, two targets, a budget of 32 dimensions."""
     training = Streaming(steps=600, rate=0.01, batch=32, validation=1024, evaluations=4)
     return _parts(16, ("linear", "tanh"), 64, 32, training, seeds=3)
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """Length 32, three targets, a budget of 64 dimensions."""
     training = Streaming(steps=5_000, rate=0.005, batch=32, validation=4096, evaluations=10)
     return _parts(32, ("linear", "tanh", "bilinear"), 64, 64, training, seeds=4)
 
 
 def full_parts() -> dict[str, list[Run]]:
+    """Length 64, three targets, a budget of 128 dimensions."""
     training = Streaming(steps=50_000, rate=0.003, batch=64, validation=4096, evaluations=20)
     return _parts(64, ("linear", "tanh", "bilinear"), 128, 128, training, seeds=8)
 

@@ -42,18 +42,21 @@ def parts(
 
 
 def quick_parts() -> dict[str, list[Run]]:
+    """4 layers of 4 heads of 16, length 256."""
     training = TextTraining(steps=400, rate=0.004, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(4, 4, 16, 256)
     return parts(shape, training, (1, 2, 4, 8), (16, 32, 64, 128, 256), seeds=2)
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """6 layers of 4 heads of 32, length 512."""
     training = TextTraining(steps=1500, rate=0.003, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(6, 4, 32, 512)
     return parts(shape, training, (1, 2, 4, 8, 16), (16, 32, 64, 128, 256, 512), seeds=4)
 
 
 def full_parts() -> dict[str, list[Run]]:
+    """6 layers of 6 heads of 64, length 1024."""
     training = TextTraining(steps=4000, rate=0.002, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(6, 6, 64, 1024)
     return parts(shape, training, (1, 2, 4, 8, 16, 32), (16, 64, 256, 1024), seeds=5)
