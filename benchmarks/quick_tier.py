@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from headwise.core.progress import quiet
 from headwise.lab.store import Store
 from headwise.lab.work import jobs, perform
 from headwise.studies.head_count.synthetic import quick_parts
@@ -66,7 +67,7 @@ def main() -> None:
                 rates[setting] = plain_rate(run.task.length, run.training.batch, setting[0], 2.0)
             plain_seconds += len(job) * run.training.steps / rates[setting]
             started = time.perf_counter()
-            store_add(perform(job, lambda fraction: None))
+            store_add(perform(job, quiet))
             headwise_seconds += time.perf_counter() - started
             memory.append(memory_mb())
 

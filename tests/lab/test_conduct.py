@@ -14,6 +14,7 @@ from headwise.lab.store import Store
 
 HERE = Path(__file__).parent
 STUDY = "tiny_study:TINY"
+OWNER = f"study/{STUDY}"
 KILLS = int(os.environ.get("HEADWISE_KILLS", "3"))
 
 
@@ -40,7 +41,7 @@ def contents(store: Path) -> dict[str, object]:
     with Store(store) as opened:
         return {
             record.key: (record.specification, record.seed, record.status, record.result)
-            for _, record in opened.records(STUDY, "quick")
+            for _, record in opened.records(OWNER, "quick")
         }
 
 
@@ -83,10 +84,10 @@ def test_a_finished_study_runs_nothing_twice(
 ) -> None:
     store = tmp_path / "a.db"
     finish(store)
-    stamps = {record.finished for _, record in Store(store).records(STUDY, "quick")}
+    stamps = {record.finished for _, record in Store(store).records(OWNER, "quick")}
     time.sleep(1.1)
     finish(store)
-    assert {record.finished for _, record in Store(store).records(STUDY, "quick")} == stamps
+    assert {record.finished for _, record in Store(store).records(OWNER, "quick")} == stamps
 
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(

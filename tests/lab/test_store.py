@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +22,8 @@ def record(key: str, seed: int = 0) -> Record:
         result={"error": 0.1 + 0.2, "curve": [[1, None, 0.5]]},
         versions={"headwise": "0"},
         wall_seconds=1.5,
+        cpu_seconds=1.25,
+        cpu="some processor",
         finished="2026-01-01T00:00:00+00:00",
     )
 
@@ -60,12 +63,42 @@ def test_a_record_is_on_disk_when_add_returns(tmp_path: Path) -> None:
         assert store.keys() == {"k1"}
 
 
-def test_nothing_is_stored_twice_and_a_failed_batch_leaves_no_trace(tmp_path: Path) -> None:
+def test_adding_twice_is_harmless_and_the_first_stays(tmp_path: Path) -> None:
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.plan("study/s", "quick", {"a": ["k1", "k2"]})
+        store.add([record("k1", seed=1)])
+        store.add([record("k2"), record("k1", seed=5)])
+        assert store.keys() == {"k1", "k2"}
+        assert [each.seed for _, each in store.records("study/s", "quick")] == [1, 0]
+
+
+def test_a_failed_batch_leaves_no_trace(tmp_path: Path) -> None:
     with Store(tmp_path / "a.db", write=True) as store:
         store.add([record("k1")])
-        with pytest.raises(InputError):
-            store.add([record("k2"), record("k1")])
+        with pytest.raises(TypeError):
+            store.add([record("k2"), replace(record("k3"), result={"error": object()})])
         assert store.keys() == {"k1"}
+
+
+def test_plans_and_studies_do_not_see_each_others_rows(tmp_path: Path) -> None:
+    """Even of the same name and tier, and with a run in common."""
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.plan("study/plan", "quick", {"a": ["k1"]})
+        store.plan("plan", "quick", {"a": ["k1", "k2"]})
+        store.add([record("k1"), record("k2")])
+        assert store.studies() == [("plan", "quick", 1, 1)]
+        assert len(list(store.records("plan", "quick"))) == 2
+        store.plan("plan", "quick", {})
+        assert len(list(store.records("study/plan", "quick"))) == 1
+
+
+def test_a_store_of_an_older_version_gets_a_sentence(tmp_path: Path) -> None:
+    Store(tmp_path / "a.db", write=True).close()
+    with sqlite3.connect(tmp_path / "a.db") as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    database.close()
+    with pytest.raises(InputError, match="older headwise"):
+        Store(tmp_path / "a.db", write=True)
 
 
 def test_a_second_writer_is_refused_and_readers_are_not(tmp_path: Path) -> None:

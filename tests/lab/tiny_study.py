@@ -15,6 +15,7 @@ def parts() -> dict[str, list[Run]]:
     return {
         "transition": [
             Run(
+                kind="class-token",
                 task=sum_of_maxima(length, intrinsic_dim=2),
                 net=ClassTokenShape.standard(token_dim=4, heads=heads, width=8, head_dim=4),
                 training=training,

@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 from headwise.core.errors import InputError
-from headwise.lab.kinds.cut_layer import Reduced
-from headwise.lab.kinds.watched_attention import Saturation
+from headwise.core.progress import quiet
+from headwise.lab.kinds.cut_layer import Cut
+from headwise.lab.kinds.watched_attention import Watch
 from headwise.lab.run import Run
 from headwise.lab.work import perform
+from headwise.nets.decoder import DecoderShape
 from headwise.studies.allocation import dimension_or_count, saturation, shared
 from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.studies.allocation.saturation import SATURATION
@@ -25,31 +27,34 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path))
 
 
-def do(net: object) -> dict[str, float]:
+def do(kind: str, shape: DecoderShape, measure: Cut | Watch) -> dict[str, float]:
     task = shared.packaged_text(32)
-    run = Run(task=task, net=net, training=TRAINING, seed=0)
-    (record,) = perform([run], lambda share: None)
+    run = Run(kind=kind, task=task, net=shape, training=TRAINING, measure=measure, seed=0)
+    (record,) = perform([run], quiet)
     return {"error": record.result["error"], **record.result["facts"]}
+
+
+def cut(shape: DecoderShape, measure: Cut) -> dict[str, float]:
+    return do("cut-layer", shape, measure)
 
 
 def test_cuts_of_everything_and_of_nothing() -> None:
     shape = shared.uniform_decoder(2, 4, 8, 32)
-    base = do(Reduced(shape=shape))
-    assert base["increase"] == 0
+    base = cut(shape, Cut())
+    assert base["error"] == 0
     assert 2 < base["loss"] < 5.6  # below log 256: it has learnt something
-    whole = do(Reduced(shape=shape, layer=1, way="dimension", keep=1.0))
-    assert whole["increase"] == pytest.approx(0, abs=1e-4)
+    whole = cut(shape, Cut(layer=1, way="dimension", keep=1.0))
+    assert whole["error"] == pytest.approx(0, abs=1e-4)
     losses = [
-        do(Reduced(shape=shape, layer=0, way="dimension", keep=keep))["increase"]
-        for keep in (0.125, 0.25, 0.5)
+        cut(shape, Cut(layer=0, way="dimension", keep=keep))["error"] for keep in (0.125, 0.25, 0.5)
     ]
     assert losses[0] > losses[2] > -0.01
-    fewer = do(Reduced(shape=shape, layer=0, way="count", keep=0.25))
-    assert abs(fewer["increase"]) < 1
-    kept = Reduced(shape=shape, layer=0, way="count", keep=0.25).kept
+    fewer = cut(shape, Cut(layer=0, way="count", keep=0.25))
+    assert abs(fewer["error"]) < 1
+    kept = Cut(layer=0, way="count", keep=0.25).kept(shape)
     assert (kept.heads, kept.qk_dim) == (1, 8)
     with pytest.raises(InputError, match="there is no layer 2"):
-        Reduced(shape=shape, layer=2)
+        cut(shape, Cut(layer=2))
 
 
 def test_narrower_heads_move_attention_more_and_the_certificate_holds() -> None:
@@ -59,7 +64,9 @@ def test_narrower_heads_move_attention_more_and_the_certificate_holds() -> None:
         for rank in (1, 4, 8):
             found = {
                 what: do(
-                    Saturation(shape=shape, weights=weights, rank=rank, length=32, what=what)  # type: ignore[arg-type]
+                    "watched-attention",
+                    shape,
+                    Watch(weights=weights, rank=rank, length=32, what=what),  # type: ignore[arg-type]
                 )
                 for what in ("rows", "outputs")
             }
@@ -71,14 +78,14 @@ def test_narrower_heads_move_attention_more_and_the_certificate_holds() -> None:
             assert before[1] > after[1]
         assert moved[2] == pytest.approx((0, 0), abs=1e-6)  # all of the rank
     with pytest.raises(InputError, match="rank is 9"):
-        Saturation(shape=shape, weights="random", rank=9, length=32, what="rows")
+        do("watched-attention", shape, Watch(weights="random", rank=9, length=32, what="rows"))
 
 
 def cut_table(dimension: list[float], count: list[float]) -> pd.DataFrame:
     """Increases by layer; less is kept, more is lost."""
     rows = [
         {"part": "cuts", "layer": layer, "way": way, "keep": keep, "seed": seed}
-        | {"increase": losses[layer] / keep * (1 + 0.1 * seed), "diverged": False}
+        | {"error": losses[layer] / keep * (1 + 0.1 * seed), "diverged": False}
         for way, losses in (("dimension", dimension), ("count", count))
         for layer, keep, seed in product(range(len(losses)), (0.25, 0.5, 0.75), range(2))
     ]

@@ -17,11 +17,12 @@ import pytest
 from headwise.allocation.plan_file import AllocationPlan, write_allocation
 from headwise.cli import main
 from headwise.core.errors import InputError
+from headwise.core.intervals import Interval
 from headwise.studies import STUDIES
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.ngram_heads import best_heads, eight_are_best, one_lag_a_head
 from headwise.studies.allocation.schedules import SIZES, parts_of_files
-from headwise.studies.differences import Interval, best_group, paired, pooled
+from headwise.studies.differences import best_group, paired, pooled
 from headwise.tasks import corpus
 
 
@@ -118,9 +119,9 @@ def test_pairs_are_compared_seed_by_seed() -> None:
     one = table({"uniform": 2.0, "rising": 2.01}).query("arm == 'plays'")
     gap = paired(one, "rising", "uniform")
     assert gap is not None
-    assert gap.verdict == "worse"
+    assert gap.sign == "worse"
     assert gap.low < 0.01 < gap.high
-    assert Interval.of(np.array([1.0])).verdict == "not told apart"
+    assert Interval.of(np.array([1.0])).sign == "not told apart"
     over_all = pooled(table({"uniform": 2.0, "rising": 2.01}), "rising", "uniform", "qk_norm")
     assert over_all is not None
     assert over_all.seeds == 2 * 4  # texts × seeds: the two arms of each are one

@@ -10,7 +10,7 @@ import pytest
 
 from headwise.cli import main
 from headwise.core.errors import InputError
-from headwise.lab.kinds.all_kinds import kind_of
+from headwise.lab.kinds import kind_of
 from headwise.nets import EncoderShape
 from headwise.studies import STUDIES
 from headwise.studies.rank import random_features as features
@@ -185,7 +185,13 @@ def test_a_report_has_runs_and_references_on_the_same_axes(
 def test_a_run_needs_a_training_that_fits_its_network() -> None:
     streamed = next(iter(STUDIES["rank-depth"].tiers["quick"].parts().values()))[0]
     fixed = next(iter(STUDIES["head-count"].tiers["quick"].parts().values()))[0]
-    with pytest.raises(InputError, match="a run of EncoderShape is described by Streaming"):
+    with pytest.raises(InputError, match="'tokens' has as its training Streaming, not Training"):
         kind_of(replace(streamed, training=fixed.training))
-    with pytest.raises(InputError, match="no run has a network of type Streaming"):
+    with pytest.raises(
+        InputError, match="as its net EncoderShape or AttentionNetShape, not Streaming"
+    ):
         kind_of(replace(streamed, net=streamed.training))
+    with pytest.raises(InputError, match="'tokens' has as its measure None, not Training"):
+        kind_of(replace(streamed, measure=fixed.training))
+    with pytest.raises(InputError, match="no kind of run is called 'none'; there are built, "):
+        kind_of(replace(streamed, kind="none"))

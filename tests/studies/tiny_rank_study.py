@@ -20,9 +20,9 @@ def features_parts() -> dict[str, list[Run]]:
     parts = quick_parts()
     short = Streaming(steps=4, rate=0.01, batch=16, validation=32, evaluations=2)
     return {
-        "random-features": [run for run in parts["random-features"] if run.net.heads <= 64],
+        "random-features": [run for run in parts["random-features"] if run.measure.heads <= 64],
         "trained": [replace(run, training=short) for run in parts["trained"][:4]],
-        "vote": [run for run in parts["vote"] if run.net.heads <= 64],
+        "vote": [run for run in parts["vote"] if run.measure.heads <= 64],
     }
 
 

@@ -104,7 +104,7 @@ def _task(text: Path | None, data: Path | None) -> Callable[[int], Any]:
 
 
 def _stoppable(make: "Callable[[], AllocationPlan]", store: Path) -> "AllocationPlan":
-    from headwise.lab.crew.local import WorkerDied
+    from headwise.lab.crew import WorkerDied
 
     try:
         return make()

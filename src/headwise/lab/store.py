@@ -1,15 +1,16 @@
 """The store: one SQLite file, one writer, a row a finished run. Anyone can open it with pandas.
 
 A record is on the disk when `add` returns (write-ahead log, full synchronisation), so a process
-killed at any moment loses only what it was computing. `plans` remembers which runs a study asked
-for, so that a report can be made from the file alone.
+killed at any moment loses only what it was computing. The table `planned` remembers which runs
+were asked for and by whom, a study ("study/…") or the trials of a plan ("plan"), so that a report
+can be made from the file alone and neither trips over the other's rows.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,9 @@ from filelock import FileLock, Timeout
 from headwise.core.errors import InputError, require
 from headwise.lab.work import Record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+STUDY = "study/"  # owners of this prefix are studies
+_FIELDS = tuple(field.name for field in fields(Record))
 _APPLICATION_ID = 0x68656164  # "head", so that another program's database is recognised
 _SCHEMA = """
 CREATE TABLE runs (
@@ -30,14 +33,16 @@ CREATE TABLE runs (
     result TEXT NOT NULL,
     versions TEXT NOT NULL,
     wall_seconds REAL NOT NULL,
+    cpu_seconds REAL NOT NULL,
+    cpu TEXT NOT NULL,
     finished TEXT NOT NULL
 ) STRICT;
-CREATE TABLE plans (
-    study TEXT NOT NULL,
+CREATE TABLE planned (
+    owner TEXT NOT NULL,
     tier TEXT NOT NULL,
     part TEXT NOT NULL,
     key TEXT NOT NULL,
-    PRIMARY KEY (study, tier, part, key)
+    PRIMARY KEY (owner, tier, part, key)
 ) STRICT, WITHOUT ROWID;
 """
 
@@ -87,6 +92,11 @@ class Store:
             f"{self.path} was written by a newer headwise (schema {version}, this one knows "
             f"{SCHEMA_VERSION}); upgrade headwise or choose another store",
         )
+        require(
+            new or version == SCHEMA_VERSION,
+            f"{self.path} was written by an older headwise (schema {version}, this one has "
+            f"{SCHEMA_VERSION}); run again into another store",
+        )
         if write:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
@@ -97,7 +107,7 @@ class Store:
             )
 
     def add(self, records: Iterable[Record]) -> None:
-        """Store finished runs; they are durable when this returns."""
+        """Store finished runs; they are durable when this returns. Adding twice is harmless."""
         rows = [
             {
                 **asdict(record),
@@ -106,54 +116,58 @@ class Store:
             }
             for record in records
         ]
-        columns = "key, specification, seed, status, result, versions, wall_seconds, finished"
-        names = ", ".join(f":{column}" for column in columns.split(", "))
+        columns = ", ".join(_FIELDS)
+        values = ", ".join(f":{name}" for name in _FIELDS)
         with self._transaction():
-            self._database.executemany(f"INSERT INTO runs ({columns}) VALUES ({names})", rows)
+            self._database.executemany(
+                f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({values})", rows
+            )
 
-    def plan(self, study: str, tier: str, parts: dict[str, list[str]]) -> None:
-        """Remember which runs a tier of a study consists of, replacing what it was before."""
-        rows = [(study, tier, part, key) for part, keys in parts.items() for key in keys]
+    def plan(self, owner: str, tier: str, parts: Mapping[str, Sequence[str]]) -> None:
+        """Remember which runs an owner's tier consists of, replacing what it was before."""
+        rows = [(owner, tier, part, key) for part, keys in parts.items() for key in keys]
         with self._transaction():
-            self._database.execute("DELETE FROM plans WHERE study = ? AND tier = ?", (study, tier))
-            self._database.executemany("INSERT OR IGNORE INTO plans VALUES (?, ?, ?, ?)", rows)
+            self._database.execute(
+                "DELETE FROM planned WHERE owner = ? AND tier = ?", (owner, tier)
+            )
+            self._database.executemany("INSERT OR IGNORE INTO planned VALUES (?, ?, ?, ?)", rows)
 
     def keys(self) -> set[str]:
         """Hashes of all finished runs."""
         with self._plain_errors():
             return {key for (key,) in self._database.execute("SELECT key FROM runs")}
 
-    def records(self, study: str, tier: str) -> Iterator[tuple[str, Record]]:
-        """(part, record) for every finished run of a study's tier."""
+    def records(self, owner: str, tier: str) -> Iterator[tuple[str, Record]]:
+        """(part, record) for every finished run of an owner's tier."""
+        columns = ", ".join(f"runs.{name}" for name in _FIELDS)
         query = (
-            "SELECT part, runs.* FROM plans JOIN runs USING (key) WHERE study = ? AND tier = ? "
-            "ORDER BY part, runs.specification"
+            f"SELECT part, {columns} FROM planned JOIN runs USING (key) "
+            "WHERE owner = ? AND tier = ? ORDER BY part, runs.specification"
         )
         with self._plain_errors():
-            rows = self._database.execute(query, (study, tier)).fetchall()
-        for part, key, specification, seed, status, result, versions, seconds, finished in rows:
-            yield (
-                part,
-                Record(
-                    key=key,
-                    specification=specification,
-                    seed=seed,
-                    status=status,
-                    result=json.loads(result),
-                    versions=json.loads(versions),
-                    wall_seconds=seconds,
-                    finished=finished,
-                ),
-            )
+            rows = self._database.execute(query, (owner, tier)).fetchall()
+        for part, *values in rows:
+            found = dict(zip(_FIELDS, values, strict=True))
+            for name in ("result", "versions"):
+                found[name] = json.loads(found[name])
+            yield part, Record(**found)
 
     def progress(self) -> list[tuple[str, str, int, int]]:
-        """(study, tier, finished runs, planned runs) for everything ever planned here."""
+        """(owner, tier, finished runs, planned runs) for everything ever planned here."""
         query = (
-            "SELECT study, tier, count(DISTINCT runs.key), count(DISTINCT plans.key) "
-            "FROM plans LEFT JOIN runs USING (key) GROUP BY study, tier ORDER BY study, tier"
+            "SELECT owner, tier, count(DISTINCT runs.key), count(DISTINCT planned.key) "
+            "FROM planned LEFT JOIN runs USING (key) GROUP BY owner, tier ORDER BY owner, tier"
         )
         with self._plain_errors():
             return self._database.execute(query).fetchall()
+
+    def studies(self) -> list[tuple[str, str, int, int]]:
+        """(study, tier, finished runs, planned runs) for every study planned here."""
+        return [
+            (owner.removeprefix(STUDY), tier, finished, planned)
+            for owner, tier, finished, planned in self.progress()
+            if owner.startswith(STUDY)
+        ]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -182,6 +196,7 @@ class Store:
             ) from error
 
     def close(self) -> None:
+        """Let go of the file."""
         if hasattr(self, "_database"):
             self._database.close()
         self._lock.release()

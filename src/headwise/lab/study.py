@@ -1,18 +1,20 @@
 """What a study is: data plus pure functions of the result table. It does not run anything."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
+from headwise.lab.kinds import Quantity
 from headwise.lab.run import Run
+from headwise.lab.store import STUDY
 from headwise.tasks.texts import KnownText
 
-SYMBOLS = {"length": "T", "points": "N", "layers": "L", "dim": "d", "rank": "r", "heads": "H"}
-HEAD_COUNT_SETTING = ("layers", "intrinsic_dim", "overlap", "width", "heads", "head_dim", "length")
+Parts = Mapping[str, list[Run]]
+PartsOfFiles = Callable[[str, Sequence[Path], Sequence[Path]], Parts]
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Tier:
     """A size at which a study can be run, and what it costs."""
 
     price: str
-    parts: Callable[[], Mapping[str, list[Run]]]
+    parts: Callable[[], Parts]
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,21 @@ class Verdict:
     status: Literal["holds", "does not hold", "undecided", "not tested"]
     numbers: str
 
+    @staticmethod
+    def of(holds: bool, numbers: str) -> "Verdict":
+        """The verdict of a claim that was tested."""
+        return Verdict("holds" if holds else "does not hold", numbers)
+
+
+NOT_TESTED = Verdict("not tested", "not part of this tier")
+
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, or a question of its readers, as a function of the results."""
+    """A statement of a paper, or a question of its readers, as a function of the results.
+
+    Where the results hold nothing of it, the verdict is `NOT_TESTED`.
+    """
 
     statement: str
     source: str
@@ -62,6 +75,11 @@ class Figure:
     x_log: bool = False
     facet: str | None = None
     references: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it draws."""
+        return (self.x, self.colour, *([self.facet] if self.facet else []))
 
 
 @dataclass(frozen=True)
@@ -90,47 +108,80 @@ class Conclusion:
 
     @property
     def conclusive(self) -> bool:
+        """Is there an answer?"""
         return self.value is not None
 
 
 @dataclass(frozen=True)
 class Study:
-    """A published experiment that anyone can rerun.
+    """A published experiment that anyone can rerun, or a user's own.
 
-    Runs that agree in the part and in the columns of `setting` differ in their seed alone. A
-    first table shows the smallest (or mean: `score`) error over seeds by `rows` and `columns`, of
-    the first part, or of all where "part" is among the rows. `error` is what the column `error` is
-    called here, `error_is` what it means and `number` how it is written. A study on text names its
-    `texts`; with `parts_of_files`, which takes a tier, text files and plan files, it can be run on
-    the user's own.
+    `parts` gives every part's title, `tiers` the runs of the parts at a size. A first table shows
+    the smallest (or mean: `score`) error over seeds by `rows` and `columns`, of the first part, or
+    of all where "part" is among the rows. Runs that agree in the part and in the columns of
+    `setting` differ in their seed alone; by default these are the columns of the first table and
+    of the figures. What the error is, the kind of the runs says, unless `error` says it better.
+
+    `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
+    text names its `texts`; with `parts_of_files`, which takes a tier, text files and plan files,
+    it can be run on the user's own. `address` is where a study of a user's own module was found,
+    "module:NAME".
     """
 
     name: str
     title: str
     question: str
-    paper: str
     tiers: Mapping[str, Tier]
     parts: Mapping[str, str]
-    published: Callable[[], pd.DataFrame]
-    claims: tuple[Claim, ...]
-    figures: tuple[Figure | IntervalFigure, ...]
+    rows: tuple[str, ...]
+    columns: str
     finding: Callable[[pd.DataFrame], Conclusion]
-    notes: tuple[str, ...] = field(default=())
-    setting: tuple[str, ...] = HEAD_COUNT_SETTING
-    rows: tuple[str, ...] = ("heads",)
-    columns: str = "length"
-    error: str = "NMSE"
-    error_is: str = "mean squared validation error / variance of the target"
+    claims: tuple[Claim, ...] = ()
+    figures: tuple[Figure | IntervalFigure, ...] = ()
+    paper: str = ""
+    published: Callable[[], pd.DataFrame] | None = None
+    notes: tuple[str, ...] = ()
+    setting: tuple[str, ...] = ()
+    error: Quantity | None = None
     score: Literal["smallest", "mean"] = "smallest"
-    number: str = ".2e"
     texts: tuple[KnownText, ...] = ()
-    parts_of_files: (
-        Callable[[str, Sequence[Path], Sequence[Path]], Mapping[str, list[Run]]] | None
-    ) = None
+    parts_of_files: PartsOfFiles | None = None
+    address: str = ""
+
+    @property
+    def known_as(self) -> str:
+        """How it is called on the command line and found again: its address, else its name."""
+        return self.address or self.name
+
+    @property
+    def owner(self) -> str:
+        """Under which its runs are planned in a store."""
+        return f"{STUDY}{self.known_as}"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The columns that tell settings apart."""
+        drawn = [figure.columns for figure in self.figures if isinstance(figure, Figure)]
+        found = (*self.rows, self.columns, *(name for columns in drawn for name in columns))
+        return self.setting or tuple(name for name in dict.fromkeys(found) if name != "part")
 
     def tier(self, name: str) -> Tier:
+        """The tier of that name."""
         require(
             name in self.tiers,
             f"{self.name} has no tier {name!r}; its tiers are {', '.join(self.tiers)}",
         )
         return self.tiers[name]
+
+    def runs(
+        self, tier: str, texts: Sequence[Path] = (), plans: Sequence[Path] = ()
+    ) -> dict[str, list[Run]]:
+        """The runs of a tier by part: of the study as it is, or on the user's own texts."""
+        planned = self.tier(tier).parts
+        if not texts and not plans:
+            return dict(planned())
+        if self.parts_of_files is None:
+            raise InputError(
+                f"{self.name} has no text of its own to replace: leave out --text and --plan"
+            )
+        return dict(self.parts_of_files(tier, texts, plans))

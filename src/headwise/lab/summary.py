@@ -4,17 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+
+from headwise.core.intervals import Interval
 
 STUCK = 10.0  # a seed whose error is this many times the best seed's did not train
 
 
-def summarise(results: pd.DataFrame, setting: Sequence[str]) -> pd.DataFrame:
+def summarise(
+    results: pd.DataFrame, setting: Sequence[str], geometric: bool = True
+) -> pd.DataFrame:
     """One row a setting: runs that agree in the part and in these columns.
 
     `error_min` is the smallest over seeds; `error_mean` is the geometric mean, for errors span
-    decades, and `error_low`..`error_high` its 95 % t-interval, over the seeds that did not diverge.
-    `stuck` counts seeds more than ten times above the best.
+    decades, and `error_low`..`error_high` its 95 % t-interval, over the seeds that did not
+    diverge. `stuck` counts seeds more than ten times above the best. Of differences, which may be
+    negative, the mean is arithmetic and no seed counts as stuck.
     """
     rows = []
     names = ["part", *setting]
@@ -22,26 +26,25 @@ def summarise(results: pd.DataFrame, setting: Sequence[str]) -> pd.DataFrame:
         errors = group["error"].dropna().to_numpy(float)
         row = dict(zip(names, values, strict=True))
         row |= {"seeds": len(group), "diverged": int(group["diverged"].sum())}
-        row |= _statistics(errors)
+        row |= _statistics(errors, geometric)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _statistics(errors: np.ndarray) -> dict[str, float | int]:
-    if len(errors) == 0:
-        nothing = dict.fromkeys(("error_min", "error_mean", "error_low", "error_high"), np.nan)
-        return {**nothing, "stuck": 0}
-    logs = np.log(np.maximum(errors, 1e-300))
-    mean, low, high = logs.mean(), np.nan, np.nan
-    if len(logs) > 1:
-        half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
-        low, high = mean - half, mean + half
+def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
+    if geometric:
+        found = Interval.of(np.log(np.maximum(errors, 1e-300)))
+        mean, low, high = np.exp([found.mean, found.low, found.high])
+        stuck = int((errors > STUCK * errors.min(initial=np.inf)).sum())
+    else:
+        found = Interval.of(errors)
+        mean, low, high, stuck = found.mean, found.low, found.high, 0
     return {
-        "error_min": float(errors.min()),
-        "error_mean": float(np.exp(mean)),
-        "error_low": float(np.exp(low)),
-        "error_high": float(np.exp(high)),
-        "stuck": int((errors > STUCK * errors.min()).sum()),
+        "error_min": float(errors.min()) if len(errors) else np.nan,
+        "error_mean": float(mean),
+        "error_low": float(low),
+        "error_high": float(high),
+        "stuck": stuck,
     }
 
 

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -11,15 +11,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from headwise.core.progress import OnProgress
 from headwise.core.spec import canonical_json
-from headwise.lab.kinds.all_kinds import kind_of
+from headwise.lab.kinds import Kind, kind_of
 from headwise.lab.run import Run
 from headwise.training import Outcome
 
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run as it is stored."""
+    """A finished run as it is stored.
+
+    `specification` is the run's canonical JSON and `key` its hash. `result` holds the `error`,
+    what that is (`error_name`) and its `unit`, and what else is known. The seconds are this run's
+    share of its job's, by the clock and of the processor, which is of the kind `cpu`.
+    """
 
     key: str
     specification: str
@@ -28,6 +34,8 @@ class Record:
     result: dict[str, Any]
     versions: dict[str, str]
     wall_seconds: float
+    cpu_seconds: float
+    cpu: str
     finished: str
 
 
@@ -36,7 +44,9 @@ def jobs(runs: Iterable[Run]) -> list[list[Run]]:
 
     def company(run: Run) -> str:
         together = kind_of(run).together(run)
-        return canonical_json((run.task, run.net, run.training, run.seed // together))
+        return canonical_json(
+            (run.kind, run.task, run.net, run.training, run.measure, run.seed // together)
+        )
 
     ordered = sorted(runs, key=company)
     groups = [list(group) for _, group in groupby(ordered, company)]
@@ -49,19 +59,23 @@ def cost(job: Iterable[Run]) -> float:
 
 
 def perform(
-    job: Sequence[Run], on_progress: Callable[[float], None], unfinished: Path | None = None
+    job: Sequence[Run], on_progress: OnProgress, unfinished: Path | None = None
 ) -> list[Record]:
     """Do the runs of one job; they differ in nothing but their seed.
 
     `unfinished` is a folder for checkpoints, from which a job that was killed goes on.
     """
-    started = time.perf_counter()
-    outcomes = kind_of(job[0]).perform(job, on_progress, unfinished)
-    seconds = (time.perf_counter() - started) / len(job)
-    return [_record(run, outcome, seconds) for run, outcome in zip(job, outcomes, strict=True)]
+    kind = kind_of(job[0])
+    kind.check(job[0])
+    wall, cpu = time.perf_counter(), time.process_time()
+    outcomes = kind.perform(job, on_progress, unfinished)
+    seconds = (time.perf_counter() - wall) / len(job), (time.process_time() - cpu) / len(job)
+    return [
+        _record(kind, run, outcome, *seconds) for run, outcome in zip(job, outcomes, strict=True)
+    ]
 
 
-def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
+def _record(kind: Kind, run: Run, outcome: Outcome, wall: float, cpu: float) -> Record:
     return Record(
         key=run.key,
         specification=canonical_json(run),
@@ -69,6 +83,8 @@ def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
         status="diverged" if outcome.diverged else "done",
         result={
             "error": outcome.error,
+            "error_name": kind.error.name,
+            "unit": kind.error.unit,
             "error_last": outcome.error_last,
             "best_step": outcome.best_step,
             "curve": outcome.curve,
@@ -77,7 +93,9 @@ def _record(run: Run, outcome: Outcome, seconds: float) -> Record:
             **({"facts": dict(outcome.facts)} if outcome.facts else {}),
         },
         versions=versions(),
-        wall_seconds=seconds,
+        wall_seconds=wall,
+        cpu_seconds=cpu,
+        cpu=cpu_kind(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
@@ -91,3 +109,14 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "machine": platform.machine(),
     }
+
+
+@cache
+def cpu_kind() -> str:
+    """The processor's name as the system gives it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (named or [platform.processor() or platform.machine()])[0]

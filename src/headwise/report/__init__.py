@@ -1,5 +1,5 @@
 """Figures a paper could print, and one self-contained page."""
 
-from headwise.report.build import build_report
+from headwise.report.build import report
 
-__all__ = ["build_report"]
+__all__ = ["report"]

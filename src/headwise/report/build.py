@@ -2,54 +2,45 @@
 
 from pathlib import Path
 
-import altair as alt
-import pandas as pd
-
 from headwise.core.errors import require
+from headwise.core.files import write_file
+from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
-from headwise.lab.study import Figure, IntervalFigure, Study
-from headwise.lab.table import table
-from headwise.report.figures import draw, figure_data
-from headwise.report.files import figure_files, write_files
-from headwise.report.intervals import draw_intervals
+from headwise.report.files import figure_files
 from headwise.report.page import render
 from headwise.studies import find_study
 
 
-def build_report(store: Store, study_name: str, tier: str, folder: Path) -> Path:
-    """Write the report of a study's tier from the store alone; returns the page's path."""
-    study = find_study(study_name)
-    study.tier(tier)
-    results = table(store.records(study_name, tier))
-    require(
-        len(results) > 0,
-        f"{store.path} holds no finished run of {study_name}, tier {tier}; "
-        f"run: headwise study run {study_name} --tier {tier} --store {store.path}",
-    )
-    planned = {(name, level): total for name, level, _, total in store.progress()}
-    charts = {}
+def report(
+    store: str | Path,
+    study: str | None = None,
+    tier: str | None = None,
+    out: str | Path = "report",
+) -> Path:
+    """Rebuild a study's report (HTML, PNG, SVG, CSV) from its store; gives the page's path.
+
+    `study` is needed if the store holds several; `tier` is the one with most finished runs
+    unless it is given.
+    """
+    with Store(store) as results:
+        rows = [
+            row for row in results.studies() if study in (None, row[0]) and tier in (None, row[1])
+        ]
+        require(len(rows) > 0, f"{store} holds no such study; see: headwise study status")
+        names = sorted({row[0] for row in rows})
+        require(len(names) == 1, f"{store} holds {', '.join(names)}: choose one with --study")
+        name, level, _, _ = max(rows, key=lambda row: row[2])
+        result = StudyResult.of(results, find_study(name), level)
+    return write_report(result, Path(out))
+
+
+def write_report(result: StudyResult, folder: Path) -> Path:
+    """Write the page, the figures and the data of a result; gives the page's path."""
     files: dict[str, bytes] = {}
-    for figure in study.figures:
-        drawn = _drawn(study, figure, results)
-        if drawn is None:
-            continue
-        charts[figure.name], data = drawn
-        files |= figure_files(figure.name, charts[figure.name], data)
-    files[f"{study_name}.csv"] = results.to_csv(index=False).encode()
-    page = render(study, tier, results, planned[study_name, tier], charts)
-    files["report.html"] = page.encode()
-    write_files(folder, files)
+    for name, drawn in result.charts.items():
+        files |= figure_files(name, drawn.chart, drawn.data)
+    files["runs.csv"] = result.table.to_csv(index=False).encode()
+    files["report.html"] = render(result).encode()
+    for name, content in files.items():
+        write_file(folder / name, content)
     return folder / "report.html"
-
-
-def _drawn(
-    study: Study, figure: Figure | IntervalFigure, results: pd.DataFrame
-) -> tuple[alt.Chart, pd.DataFrame] | None:
-    """A figure and what it draws, or None where the tier has no runs for it."""
-    if isinstance(figure, IntervalFigure):
-        data = figure.data(results)
-        chart = draw_intervals(figure, data)
-        return None if chart is None else (chart, data)
-    published = study.published()
-    chart = draw(study, figure, results, published)
-    return None if chart is None else (chart, figure_data(study, figure, results, published))

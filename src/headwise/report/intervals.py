@@ -9,10 +9,8 @@ from headwise.report.theme import GREY, PALETTE, finished
 _WIDTH, _ROW = 330, 34
 
 
-def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart | None:
-    """The figure, or None where there is nothing to draw."""
-    if data.empty:
-        return None
+def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
+    """The figure of these rows, of which there is one at least."""
     labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
     groups = sorted(data["group"].unique(), reverse=True)
     panels = [

@@ -12,7 +12,7 @@ import numpy as np
 
 from headwise.advise.plan.scale import TrialScale
 from headwise.allocation.fill import LayerShare
-from headwise.lab.kinds.cut_layer import Reduced
+from headwise.lab.kinds.cut_layer import Cut
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.theory.allocation import LayerCurve, Shape, allocate
@@ -30,31 +30,35 @@ def trained_first(
 ) -> list[Run]:
     """The runs that only train: everything after them is cheap."""
     seeds = range(first_seed, first_seed + SEEDS)
-    net, training = Reduced(shape=shape), scale.training()
-    return [Run(task=task, net=net, training=training, seed=seed) for seed in seeds]
+    return [_run(task, shape, scale, Cut(), seed) for seed in seeds]
 
 
 def cuts(task: object, shape: DecoderShape, scale: TrialScale, first_seed: int) -> list[Run]:
     """A run for every layer, way, share and seed."""
     return [
-        Run(task=task, net=net, training=scale.training(), seed=seed)
-        for net in _nets(shape)
+        _run(task, shape, scale, cut, seed)
+        for cut in _cuts(shape)
         for seed in range(first_seed, first_seed + SEEDS)
     ]
+
+
+def _run(task: object, shape: DecoderShape, scale: TrialScale, cut: Cut, seed: int) -> Run:
+    training = scale.training()
+    return Run(kind="cut-layer", task=task, net=shape, training=training, measure=cut, seed=seed)
 
 
 def solve(
     shape: DecoderShape, scale: TrialScale, increases: Sequence[float]
 ) -> tuple[tuple[LayerShare, ...], tuple[LayerCurve, ...]]:
     """The targets of the best allocation by these increases, in the order of `cuts`."""
-    nets = _nets(shape)
-    mean = np.reshape(increases, (len(nets), SEEDS)).mean(1)
+    tried = _cuts(shape)
+    mean = np.reshape(increases, (len(tried), SEEDS)).mean(1)
     curves = []
     for index, layer in enumerate(shape.layers):
         losses: dict[Shape, float] = {_shape(layer): 0.0}
-        for net, increase in zip(nets, mean, strict=True):
-            if net.layer == index:
-                losses[_shape(net.kept)] = float(increase)
+        for cut, increase in zip(tried, mean, strict=True):
+            if cut.layer == index:
+                losses[_shape(cut.kept(shape))] = float(increase)
         curves.append(LayerCurve(tuple(losses), tuple(losses.values())))
     found = allocate(curves, scale.budget, width=scale.width)
     targets = tuple(
@@ -75,16 +79,17 @@ def half_way(first: Sequence[LayerShare], second: Sequence[LayerShare]) -> tuple
     )
 
 
-def _nets(shape: DecoderShape) -> list[Reduced]:
+def _cuts(shape: DecoderShape) -> list[Cut]:
     """Every cut that changes a layer, once."""
-    nets: dict[tuple[int, Shape], Reduced] = {}
+    found: dict[tuple[int, Shape], Cut] = {}
     for index, layer in enumerate(shape.layers):
         for keep in KEPT:
             for way in ("dimension", "count"):
-                net = Reduced(shape=shape, layer=index, way=way, keep=keep)
-                if _shape(net.kept) != _shape(layer):
-                    nets.setdefault((index, _shape(net.kept)), net)
-    return list(nets.values())
+                cut = Cut(layer=index, way=way, keep=keep)
+                kept = _shape(cut.kept(shape))
+                if kept != _shape(layer):
+                    found.setdefault((index, kept), cut)
+    return list(found.values())
 
 
 def _shape(layer: AttentionShape) -> Shape:

@@ -133,7 +133,7 @@ class _Trials:
         self._do("training a decoder to cut", solved.trained_first(self._task, shape, scale, seed))
         cuts = solved.cuts(self._task, shape, scale, seed)
         found = self._do("cutting its layers", cuts)
-        increases = [float(found[run.key]["facts"]["increase"]) for run in cuts]
+        increases = [float(found[run.key]["error"]) for run in cuts]
         best, _ = solved.solve(shape, scale, increases)
         return {SOLVED: best, HALF: solved.half_way(uniform, best)}
 
@@ -149,7 +149,9 @@ class _Trials:
 
         def measure(what: str, pairs: list[Pair]) -> dict[Pair, float]:
             runs = {
-                (name, seed): Run(task=self._task, net=nets[name], training=training, seed=seed)
+                (name, seed): Run(
+                    kind="text", task=self._task, net=nets[name], training=training, seed=seed
+                )
                 for name, seed in pairs
             }
             found = self._do(what, list(runs.values()))

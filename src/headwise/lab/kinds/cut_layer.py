@@ -1,53 +1,50 @@
-"""Runs that train a decoder, cut one of its layers afterwards, and measure what that costs."""
+"""Kind "cut-layer": a decoder is trained, one layer is cut afterwards; what does that cost?"""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal
-
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from typing import Any, Literal, get_args
 
 from headwise.allocation.cut import Heads, check_can_be_cut, with_layer
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.lab.kinds._columns import columns
+from headwise.lab.kinds._one_by_one import Reading, one_by_one
+from headwise.lab.kinds._registry import Kind, Quantity, register
+from headwise.lab.kinds._trained_decoder import TrainedDecoder, trained_decoder
 from headwise.lab.run import Run
-from headwise.nets import AttentionShape, DecoderShape
-from headwise.training import Outcome, TextTraining
+from headwise.nets.decoder import DecoderShape
+from headwise.nets.shape import AttentionShape
+from headwise.training import TextTraining
 
 Way = Literal["dimension", "count", "nothing"]
 
-LEAST = 1e-4
-"""Increases of the loss below this, nats a token, are counted as this: they are noise."""
-_TRAINING_WINDOWS = 48
-_TRAINING_STEP = 10**9  # a step that no training reaches: its windows are fresh
+_ERROR = Quantity(
+    name="loss increase",
+    meaning="rise of the held-out loss after the cut, nats a token; negative where the loss fell",
+    unit="nats a token",
+    compared_by="difference",
+    number=".4f",
+)
 
 
 @spec
-class Reduced:
-    """A decoder of `shape`, trained; then layer `layer` keeps a share of its parameters.
+class Cut:
+    """Layer `layer` of the trained decoder keeps a share of its parameters.
 
     `way`: "dimension" narrows all heads of the layer; "count" removes those whose removal costs
     least; "nothing" only trains (so that the weights are there).
     """
 
-    shape: DecoderShape
     layer: int = 0
     way: Way = "nothing"
     keep: float = 1.0
 
     def __post_init__(self) -> None:
-        check_can_be_cut(self.shape)
-        require(self.way in ("dimension", "count", "nothing"), f"no way to cut is {self.way!r}")
-        require(0 <= self.layer < len(self.shape.layers), f"there is no layer {self.layer}")
+        require(self.way in get_args(Way), f"no way to cut is {self.way!r}")
+        require(self.layer >= 0, f"there is no layer {self.layer}")
         require(0 < self.keep <= 1, "keep is a share, above 0 and at most 1")
 
-    @property
-    def kept(self) -> AttentionShape:
+    def kept(self, shape: DecoderShape) -> AttentionShape:
         """The layer's shape after the cut."""
-        layer = self.shape.layers[self.layer]
+        layer = shape.layers[self.layer]
         if self.way == "count":
             return AttentionShape(
                 heads=max(1, round(self.keep * layer.heads)),
@@ -61,91 +58,16 @@ class Reduced:
         )
 
 
-@dataclass(frozen=True)
-class Base:
-    """A trained decoder, what its layers read, and the windows by which it is judged."""
-
-    shape: DecoderShape
-    weights: dict[str, Tensor]
-    training: TextTraining
-    inputs: list[Float[Tensor, "tokens width"]]
-    seen: Int[Tensor, "windows length+1"]
-    held_out: Int[Tensor, "windows length+1"]
-    loss: float
-    rankings: dict[int, list[int]] = field(default_factory=dict)
-
-    def loss_of(self, shape: DecoderShape, weights: dict[str, Tensor], windows: Tensor) -> float:
-        from headwise.training import Ensemble
-        from headwise.training.text.loop import evaluate
-
-        losses, _ = evaluate(Ensemble(shape, self.training, [weights], "cpu"), windows)
-        return float(losses[0])
-
-    def without(self, index: int, kept: Sequence[int], windows: Tensor) -> float:
-        """The loss if of this layer only the `kept` heads stay."""
-        heads = Heads.of(self.weights, index, self.shape.layers[index]).only(kept)
-        return self.loss_of(*with_layer(self.shape, self.weights, index, heads), windows)
-
-    def by_worth(self, index: int) -> list[int]:
-        """The layer's heads; first the one whose removal alone costs most on windows seen."""
-        if index not in self.rankings:
-            everyone = range(self.shape.layers[index].heads)
-            alone = {
-                head: self.without(index, [h for h in everyone if h != head], self.seen)
-                for head in everyone
-                if len(everyone) > 1
-            }
-            self.rankings[index] = sorted(everyone, key=lambda head: -alone.get(head, 0.0))
-        return self.rankings[index]
+def _measure(run: Run) -> Reading:
+    """The increase of the held-out loss, nats a token."""
+    known = trained_decoder(run.task, run.net, run.training, run.seed)
+    after = known.loss if run.measure.way == "nothing" else _loss_after(known, run.measure)
+    return Reading(after - known.loss, {"loss": after})
 
 
-@lru_cache(maxsize=2)
-def base(task: Any, shape: DecoderShape, training: TextTraining, seed: int) -> Base:
-    """The trained decoder, from the disk if it is there."""
-    from headwise.training import trained_weights
-
-    weights = trained_weights(task, shape, training, seed)
-    seen = task.batch(_TRAINING_WINDOWS, seed, _TRAINING_STEP)
-    with torch.no_grad():
-        stacked = {name: part[None] for name, part in weights.items()}
-        inputs = [x.flatten(0, 2) for x in shape.layer_inputs(stacked, seen[None, :, :-1])]
-    held_out = task.validation(training.validation)
-    made = Base(shape, weights, training, inputs, seen, held_out, 0.0)
-    return replace(made, loss=made.loss_of(shape, weights, held_out))
-
-
-def cut_and_measure(
-    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
-) -> list[Outcome]:
-    """One outcome a run: the increase of the held-out loss, nats a token."""
-    outcomes = []
-    for number, run in enumerate(job):
-        net: Reduced = run.net
-        known = base(run.task, net.shape, run.training, run.seed)
-        after = known.loss if net.way == "nothing" else _loss_after(known, net)
-        increase = after - known.loss
-        outcomes.append(
-            Outcome(
-                seed=run.seed,
-                error=max(increase, LEAST),
-                error_last=max(increase, LEAST),
-                unit="nats a token",
-                best_step=None,
-                diverged=False,
-                curve=(),
-                engine="decoder",
-                engine_reason="trained, then cut",
-                params={},
-                facts={"increase": increase, "loss": after},
-            )
-        )
-        on_progress((number + 1) / len(job))
-    return outcomes
-
-
-def _loss_after(known: Base, net: Reduced) -> float:
-    index, layer, kept = net.layer, known.shape.layers[net.layer], net.kept
-    if net.way == "count":
+def _loss_after(known: TrainedDecoder, cut: Cut) -> float:
+    index, layer, kept = cut.layer, known.shape.layers[cut.layer], cut.kept(known.shape)
+    if cut.way == "count":
         stay = sorted(known.by_worth(index)[: kept.heads])
         return known.without(index, stay, known.held_out)
     heads = Heads.of(known.weights, index, layer)
@@ -153,24 +75,47 @@ def _loss_after(known: Base, net: Reduced) -> float:
     return known.loss_of(*with_layer(known.shape, known.weights, index, narrow), known.held_out)
 
 
-def reduced_cost(run: Run) -> float:
+def _check(run: Run) -> None:
+    check_can_be_cut(run.net)
+    layer = run.measure.layer
+    require(layer < len(run.net.layers), f"there is no layer {layer}")
+
+
+def _cost(run: Run) -> float:
     """Training, which one of many runs does first; a cut is a few evaluations."""
     tokens = run.training.batch * run.task.length
-    steps = run.training.steps if run.net.way == "nothing" else 10
-    return float(steps * tokens * run.net.shape.params()["total"])
+    steps = run.training.steps if run.measure.way == "nothing" else 10
+    return float(steps * tokens * run.net.params()["total"])
 
 
-def reduced_columns(run: Run) -> dict[str, Any]:
-    net, kept = run.net, run.net.kept
+def _describe(run: Run) -> dict[str, Any]:
+    cut, kept = run.measure, run.measure.kept(run.net)
     return {
         "text": run.task.name,
         "length": run.task.length,
-        "layers": len(net.shape.layers),
-        "width": net.shape.width,
-        "layer": net.layer,
-        "way": net.way,
-        "keep": net.keep,
+        "layers": len(run.net.layers),
+        "width": run.net.width,
+        "layer": cut.layer,
+        "way": cut.way,
+        "keep": cut.keep,
         "heads": kept.heads,
         "head_dim": kept.qk_dim,
         "steps": run.training.steps,
     }
+
+
+CUT_LAYER = register(
+    Kind(
+        name="cut-layer",
+        error=_ERROR,
+        columns=columns("text length layers width layer way keep heads head_dim steps"),
+        describe=_describe,
+        perform=one_by_one(_measure, _ERROR, "decoder", "trained, then cut"),
+        cost=_cost,
+        facts=columns("loss"),
+        nets=(DecoderShape,),
+        training=TextTraining,
+        measure=Cut,
+        check=_check,
+    )
+)

@@ -1,10 +1,8 @@
-"""Runs that narrow the queries and keys of every head of a decoder and watch its attention."""
+"""Kind "watched-attention": heads of a decoder are narrowed; how far does its attention move?"""
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import sqrt
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -13,18 +11,29 @@ from torch import Tensor
 from headwise.allocation.cut import Heads, check_can_be_cut
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.lab.kinds.cut_layer import base
+from headwise.lab.kinds._columns import columns
+from headwise.lab.kinds._one_by_one import Reading, one_by_one
+from headwise.lab.kinds._registry import Kind, Quantity, register
+from headwise.lab.kinds._trained_decoder import layer_inputs, trained_decoder
 from headwise.lab.run import Run
-from headwise.nets import DecoderShape
+from headwise.nets.decoder import DecoderShape
 from headwise.theory.saturation import RowChanges, row_changes
-from headwise.training import Outcome
+from headwise.training import TextTraining
+
+Weights = Literal["trained", "random", "independent"]
+What = Literal["rows", "outputs"]
 
 _VALUES = 0x5A70
 _WINDOWS = 8
+_ERROR = Quantity(
+    name="change",
+    meaning="Euclidean distance of attention rows; of outputs, divided by the values' spread",
+    unit="distance",
+)
 
 
 @spec
-class Saturation:
+class Watch:
     """How far attention moves if queries and keys of all heads are cut to `rank`, at `length`.
 
     `weights`: "trained"; "random" (as training starts); "independent": random, and the values are
@@ -32,51 +41,39 @@ class Saturation:
     rows; "outputs" that of the heads' outputs, in units of the values' spread.
     """
 
-    shape: DecoderShape
-    weights: Literal["trained", "random", "independent"]
+    weights: Weights
     rank: int
     length: int
-    what: Literal["rows", "outputs"]
+    what: What
 
     def __post_init__(self) -> None:
-        check_can_be_cut(self.shape)
-        smallest = min(layer.qk_dim for layer in self.shape.layers)
-        require(1 <= self.rank <= smallest, f"rank is {self.rank}; heads have up to {smallest}")
-        require(4 <= self.length <= self.shape.length, f"length is 4 to {self.shape.length}")
+        require(self.weights in get_args(Weights), f"there are no weights {self.weights!r}")
+        require(self.what in get_args(What), f"what is rows or outputs, not {self.what!r}")
+        require(self.rank >= 1, f"rank is {self.rank}; the least is 1")
+        require(self.length >= 4, f"length is {self.length}; the least is 4")
 
 
-def watch_attention(
-    job: Sequence[Run], on_progress: Callable[[float], None], _: Path | None
-) -> list[Outcome]:
-    """One outcome a run: the mean distance, over rows, heads and layers."""
-    outcomes = []
-    for number, run in enumerate(job):
-        net: Saturation = run.net
-        found = _measured(
-            run.task, net.shape, run.training, run.seed, net.weights, net.rank, net.length
-        )
-        by_layer = [layer[net.what] for layer in found]
-        facts = {f"layer_{index}": value for index, value in enumerate(by_layer)}
-        for name in ("shift", "bound", "excess"):
-            facts[name] = max(layer[name] for layer in found)
-        error = float(np.mean(by_layer))
-        outcomes.append(
-            Outcome(
-                seed=run.seed,
-                error=error,
-                error_last=error,
-                unit="distance" if net.what == "rows" else "spread of the values",
-                best_step=None,
-                diverged=False,
-                curve=(),
-                engine="decoder",
-                engine_reason="its attention is watched",
-                params={},
-                facts=facts,
-            )
-        )
-        on_progress((number + 1) / len(job))
-    return outcomes
+def _check(run: Run) -> None:
+    check_can_be_cut(run.net)
+    watch, smallest = run.measure, min(layer.qk_dim for layer in run.net.layers)
+    require(watch.rank <= smallest, f"rank is {watch.rank}; heads have up to {smallest}")
+    require(
+        watch.length <= run.net.length,
+        f"length is {watch.length}; the decoder takes up to {run.net.length}",
+    )
+
+
+def _measure(run: Run) -> Reading:
+    """The mean distance, over rows, heads and layers."""
+    watch: Watch = run.measure
+    found = _measured(
+        run.task, run.net, run.training, run.seed, watch.weights, watch.rank, watch.length
+    )
+    by_layer = [layer[watch.what] for layer in found]
+    facts = {f"layer_{index}": value for index, value in enumerate(by_layer)}
+    for name in ("shift", "bound", "excess"):
+        facts[name] = max(layer[name] for layer in found)
+    return Reading(float(np.mean(by_layer)), facts)
 
 
 @lru_cache(maxsize=64)
@@ -85,13 +82,13 @@ def _measured(
 ) -> list[dict[str, float]]:
     """By layer: distances of rows and outputs, and the certificate beside the truth."""
     if weights == "trained":
-        known = base(task, shape, training, seed)
+        known = trained_decoder(task, shape, training, seed)
         params, seen = known.weights, known.inputs
     else:
         params = shape.initial_params(seed)
-        seen = _inputs(shape, params, task.batch(_WINDOWS * 4, seed, 0)[:, :-1])
+        seen = layer_inputs(shape, params, task.batch(_WINDOWS * 4, seed, 0)[:, :-1])
     windows = task.validation(_WINDOWS)[:, :length]
-    read = _inputs(shape, params, windows)
+    read = layer_inputs(shape, params, windows)
     rng = np.random.default_rng([seed, length, _VALUES])
     found = []
     for index, layer in enumerate(shape.layers):
@@ -104,12 +101,6 @@ def _measured(
             values = rng.standard_normal(values.shape)
         found.append(_distances(change, values))
     return found
-
-
-def _inputs(shape: DecoderShape, params: dict[str, Tensor], tokens: Tensor) -> list[Tensor]:
-    with torch.no_grad():
-        stacked = {name: part[None] for name, part in params.items()}
-        return [x.flatten(0, 2) for x in shape.layer_inputs(stacked, tokens[None])]
 
 
 def _scores(x: Tensor, heads: Heads) -> np.ndarray[Any, Any]:
@@ -135,20 +126,33 @@ def _distances(change: RowChanges, values: np.ndarray[Any, Any]) -> dict[str, fl
     }
 
 
-def saturation_cost(run: Run) -> float:
-    return float(run.net.length**2 * len(run.net.shape.layers) * 1e3)
-
-
-def saturation_columns(run: Run) -> dict[str, Any]:
-    net = run.net
+def _describe(run: Run) -> dict[str, Any]:
+    net, watch = run.net, run.measure
     return {
         "text": run.task.name,
-        "weights": net.weights,
-        "what": net.what,
-        "rank": net.rank,
-        "length": net.length,
-        "head_dim": net.shape.layers[0].qk_dim,
-        "layers": len(net.shape.layers),
-        "width": net.shape.width,
-        "steps": run.training.steps if net.weights == "trained" else 0,
+        "weights": watch.weights,
+        "what": watch.what,
+        "rank": watch.rank,
+        "length": watch.length,
+        "head_dim": net.layers[0].qk_dim,
+        "layers": len(net.layers),
+        "width": net.width,
+        "steps": run.training.steps if watch.weights == "trained" else 0,
     }
+
+
+WATCHED_ATTENTION = register(
+    Kind(
+        name="watched-attention",
+        error=_ERROR,
+        columns=columns("text weights what rank length head_dim layers width steps"),
+        describe=_describe,
+        perform=one_by_one(_measure, _ERROR, "decoder", "its attention is watched"),
+        cost=lambda run: float(run.measure.length**2 * len(run.net.layers) * 1e3),
+        facts=columns("shift bound excess"),
+        nets=(DecoderShape,),
+        training=TextTraining,
+        measure=Watch,
+        check=_check,
+    )
+)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 
 from headwise.core.intervals import Interval
-from headwise.lab.study import Conclusion, Verdict
+from headwise.lab.study import NOT_TESTED, Conclusion, Verdict
 from headwise.studies.differences import paired, pooled
 
 UNIFORM, PAPERS, PLAN = "uniform", "early-heavy", "plan"
 MARGIN = 0.02  # nats a byte: a smaller loss than this counts as none
-NOT_TESTED = Verdict("not tested", "not part of this tier")
 
 
 def beats_uniform(name: str) -> Callable[[pd.DataFrame], Verdict]:
@@ -31,16 +30,19 @@ def plan_is_as_good(results: pd.DataFrame) -> Verdict:
             continue
         gaps = {part: paired(rows, PLAN, part) for part in set(rows["part"]) - {PLAN}}
         found = {part: gap for part, gap in gaps.items() if gap is not None}
+        if not found:
+            continue
         hardest = max(found, key=lambda part: found[part].mean)
         numbers.append(f"{arm}: plan − {hardest} (the best other) {found[hardest]}")
         worse += [f"{part} ({arm})" for part, gap in found.items() if gap.sign == "worse"]
     if not numbers:
         return NOT_TESTED
     text = "; ".join(numbers) + (f". Worse than {', '.join(worse)}" if worse else "")
-    return Verdict("does not hold" if worse else "holds", text)
+    return Verdict.of(not worse, text)
 
 
 def same_best_with_qk_norm(results: pd.DataFrame) -> Verdict:
+    """On every text, the schedule of least mean loss is the same."""
     best: dict[str, dict[bool, str]] = {}
     for (text, qk_norm), rows in results.groupby(["text", "qk_norm"]):
         means = rows.groupby("part")["error"].mean()
@@ -51,7 +53,7 @@ def same_best_with_qk_norm(results: pd.DataFrame) -> Verdict:
         return NOT_TESTED
     numbers = "; ".join(f"{t}: {n[False]} without, {n[True]} with" for t, n in both.items())
     holds = all(names[False] == names[True] for names in both.values())
-    return Verdict("holds" if holds else "does not hold", f"best by mean loss, {numbers}")
+    return Verdict.of(holds, f"best by mean loss, {numbers}")
 
 
 def losses(results: pd.DataFrame) -> pd.DataFrame:

@@ -5,8 +5,9 @@ from itertools import product
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets import AttentionShape, DecoderShape
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.nets.decoder import DecoderShape
+from headwise.nets.shape import AttentionShape
 from headwise.studies.differences import ALLOCATION_PAPER, best_group
 from headwise.tasks.ngram import NGram, four_gram
 from headwise.training import Streaming
@@ -15,7 +16,6 @@ PREDICTED, OBSERVED = 32, 8  # heads: by the paper's bound, and in its experimen
 SETTING = ("target", "qk_norm", "heads", "head_dim")
 DIM = 8
 LEARNT = 0.9  # where no seed is below this error, nothing is said about heads
-NOT_TESTED = Verdict("not tested", "not part of this tier")
 
 
 def decoder(task: NGram, width: int, budget: int, heads: int, qk_norm: bool) -> DecoderShape:
@@ -47,6 +47,7 @@ def _parts(
     return {
         "plain" if not qk_norm else "qk-norm": [
             Run(
+                kind="ngram",
                 task=task,
                 net=decoder(task, width, budget, count, qk_norm),
                 training=training,
@@ -59,23 +60,21 @@ def _parts(
 
 
 def quick_parts() -> dict[str, list[Run]]:
+    """Length 16, two targets, a budget of 32 dimensions."""
     training = Streaming(steps=600, rate=0.01, batch=32, validation=1024, evaluations=4)
     return _parts(16, ("linear", "tanh"), 64, 32, training, seeds=3)
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """Length 32, three targets, a budget of 64 dimensions."""
     training = Streaming(steps=5_000, rate=0.005, batch=32, validation=4096, evaluations=10)
     return _parts(32, ("linear", "tanh", "bilinear"), 64, 64, training, seeds=4)
 
 
 def full_parts() -> dict[str, list[Run]]:
+    """Length 64, three targets, a budget of 128 dimensions."""
     training = Streaming(steps=50_000, rate=0.003, batch=64, validation=4096, evaluations=20)
     return _parts(64, ("linear", "tanh", "bilinear"), 128, 128, training, seeds=8)
-
-
-def published() -> pd.DataFrame:
-    """The paper prints no errors that are at hand, only the best head counts."""
-    return pd.DataFrame({"part": pd.Series(dtype=str), "error": pd.Series(dtype=float)})
 
 
 def one_lag_a_head(ours: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +91,7 @@ def one_lag_a_head(ours: pd.DataFrame) -> pd.DataFrame:
         error = max(task.least_error(task.lags[: 1 + reached]), 1e-6)
         label = f"least error, one lag a head, {row['target']}"
         rows.append({**place, "label": label, "error_min": error})
-    drawn = pd.DataFrame(rows)
+    drawn = pd.DataFrame(rows, columns=["part", *SETTING, "label", "error_min"])
     return drawn[drawn["error_min"] > 1e-6]  # a logarithmic axis has no zero
 
 
@@ -115,14 +114,16 @@ def _is_best(results: pd.DataFrame, heads: int) -> Verdict:
         for key, (best, group) in found.items()
     )
     holds = all(heads in group for _, group in found.values())
-    return Verdict("holds" if holds else "does not hold", numbers)
+    return Verdict.of(holds, numbers)
 
 
 def eight_are_best(results: pd.DataFrame) -> Verdict:
+    """For every target, with and without QK-norm."""
     return _is_best(results, OBSERVED)
 
 
 def thirty_two_are_best(results: pd.DataFrame) -> Verdict:
+    """For every target, with and without QK-norm."""
     return _is_best(results, PREDICTED)
 
 
@@ -139,10 +140,11 @@ def too_few_heads_miss_lags(results: pd.DataFrame) -> Verdict:
         f"{name}: {found:.3f} ≥ {least:.3f}" for name, (found, least) in gaps.items()
     )
     holds = all(found >= 0.97 * least for found, least in gaps.values())
-    return Verdict("holds" if holds else "does not hold", f"one head, smallest error: {numbers}")
+    return Verdict.of(holds, f"one head, smallest error: {numbers}")
 
 
 def finding(results: pd.DataFrame) -> Conclusion:
+    """Is there a head count that is nowhere told apart from the best?"""
     if results.empty or results["error"].isna().all():
         return Conclusion("No run is finished.", None, "finishing the study")
     found = best_heads(results)
@@ -183,7 +185,6 @@ NGRAM_HEADS = Study(
         "full": Tier("about 400 CPU-hours (estimated); for a cluster or a GPU", full_parts),
     },
     parts={"plain": "Without QK-norm", "qk-norm": "With QK-norm"},
-    published=published,
     claims=(
         Claim("8 heads are best, or not told apart from it", "its experiment", eight_are_best),
         Claim("32 heads are best, or not told apart from it", "its bound", thirty_two_are_best),
@@ -216,12 +217,11 @@ NGRAM_HEADS = Study(
         "'Not told apart': the 95 % interval of the ratio of (geometric) mean errors holds 1 "
         "(Welch), seeds as the sample. A target that no network learns (error above 0.9) is left "
         "out of the verdicts.",
+        "The paper prints no errors that are at hand, only the best head counts.",
         "Every batch is fresh; AdamW, 5 % warm-up, cosine to zero. The quick tier's 600 steps are "
         "few for networks with QK-norm: their errors are still falling.",
     ),
     setting=SETTING,
     rows=("target", "heads"),
     columns="qk_norm",
-    error="relative mean-square error",
-    error_is="E‖target − output‖² / E‖target‖² on fresh sequences; answering zero scores 1",
 )

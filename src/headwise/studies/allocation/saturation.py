@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headwise.lab.kinds.watched_attention import Saturation
+from headwise.lab.kinds.watched_attention import Watch
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.nets import DecoderShape
@@ -16,7 +16,7 @@ from headwise.training import TextTraining
 WEIGHTS: tuple[Any, ...] = ("trained", "random", "independent")
 FALLS = -0.05  # powers of the length above this are no fall: 3 % when the length doubles
 CLEAR = 0.9  # a later half whose change is above this share of the earlier half's is not less
-NOT_TESTED = Verdict("not tested", "no two lengths were measured")
+TOO_FEW = Verdict("not tested", "no two lengths were measured")
 
 
 def parts(
@@ -30,15 +30,11 @@ def parts(
     task = shared.packaged_text(shape.length)
 
     def runs(what: Any, kinds: tuple[Any, ...]) -> list[Run]:
-        return [
-            Run(
-                task=task,
-                net=Saturation(shape=shape, weights=weights, rank=r, length=length, what=what),
-                training=training,
-                seed=seed,
-            )
-            for weights, r, length, seed in product(kinds, ranks, lengths, range(seeds))
+        watches = [
+            Watch(weights=weights, rank=rank, length=length, what=what)
+            for weights, rank, length in product(kinds, ranks, lengths)
         ]
+        return shared.decoder_runs("watched-attention", task, shape, training, watches, seeds)
 
     trained = shared.training_runs(shape, training, seeds)
     rows, outputs = runs("rows", WEIGHTS[:2]), runs("outputs", WEIGHTS)
@@ -46,18 +42,21 @@ def parts(
 
 
 def quick_parts() -> dict[str, list[Run]]:
+    """4 layers of 4 heads of 16, length 256."""
     training = TextTraining(steps=400, rate=0.004, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(4, 4, 16, 256)
     return parts(shape, training, (1, 2, 4, 8), (16, 32, 64, 128, 256), seeds=2)
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """6 layers of 4 heads of 32, length 512."""
     training = TextTraining(steps=1500, rate=0.003, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(6, 4, 32, 512)
     return parts(shape, training, (1, 2, 4, 8, 16), (16, 32, 64, 128, 256, 512), seeds=4)
 
 
 def full_parts() -> dict[str, list[Run]]:
+    """6 layers of 6 heads of 64, length 1024."""
     training = TextTraining(steps=4000, rate=0.002, batch=4, validation=16, evaluations=1)
     shape = shared.uniform_decoder(6, 6, 64, 1024)
     return parts(shape, training, (1, 2, 4, 8, 16, 32), (16, 64, 256, 1024), seeds=5)
@@ -79,20 +78,22 @@ def _falls(results: pd.DataFrame, part: str, kinds: tuple[str, ...]) -> Verdict:
     found = slopes(results, part)
     found = found[found["weights"].isin(kinds)]
     if found.empty:
-        return NOT_TESTED
+        return TOO_FEW
     means = found.groupby("weights")["power"].agg(["min", "max"])
     numbers = ", ".join(
         f"{weights}: length^({row['min']:+.2f}) to ({row['max']:+.2f})"
         for weights, row in means.iterrows()
     )
-    return Verdict("holds" if (found["power"] < FALLS).all() else "does not hold", numbers)
+    return Verdict.of(bool((found["power"] < FALLS).all()), numbers)
 
 
 def rows_fall(results: pd.DataFrame) -> Verdict:
+    """Of trained and of random weights."""
     return _falls(results, "rows", ("trained", "random"))
 
 
 def outputs_fall(results: pd.DataFrame) -> Verdict:
+    """Of trained weights, at every rank."""
     return _falls(results, "outputs", ("trained",))
 
 
@@ -102,18 +103,19 @@ def outputs_fall_less(results: pd.DataFrame) -> Verdict:
     both = rows.merge(outputs, on=["weights", "rank"], suffixes=("_rows", "_outputs"))
     both = both[both["weights"] == "trained"]
     if both.empty:
-        return NOT_TESTED
+        return TOO_FEW
     less = both["power_outputs"] > both["power_rows"]
-    return Verdict(
-        "holds" if less.all() else "does not hold",
+    return Verdict.of(
+        bool(less.all()),
         f"trained weights: rows go with length^({both['power_rows'].mean():+.2f}), outputs with "
         f"length^({both['power_outputs'].mean():+.2f}), in the mean over ranks",
     )
 
 
 def certificate_holds(results: pd.DataFrame) -> Verdict:
+    """No row moved further than tanh(ε/2) allows."""
     if "excess" not in results or results["excess"].dropna().empty:
-        return NOT_TESTED
+        return TOO_FEW
     worst = float(results["excess"].max())
     watched = results[results["part"] == "rows"]
     kinds = watched.groupby("weights")[["shift", "bound"]].mean()
@@ -121,8 +123,8 @@ def certificate_holds(results: pd.DataFrame) -> Verdict:
         f"{weights}: {row['shift']:.3f} of at most {row['bound']:.3f}"
         for weights, row in kinds.iterrows()
     )
-    return Verdict(
-        "holds" if worst <= 1e-9 else "does not hold",
+    return Verdict.of(
+        worst <= 1e-9,
         f"mean total variation, in the layer where it is largest: {numbers}",
     )
 
@@ -132,18 +134,19 @@ def later_layers_saturate_more(results: pd.DataFrame) -> Verdict:
     found = results[(results["part"] == "outputs") & (results["weights"] == "trained")]
     columns = sorted(column for column in found.columns if column.startswith("layer_"))
     if found.empty or not columns:
-        return NOT_TESTED
+        return TOO_FEW
     means = found[columns].mean()
     middle = len(columns) // 2
     ratio = float(means.iloc[middle:].mean() / means.iloc[:middle].mean())
     numbers = ", ".join(f"{name[6:]}: {value:.3f}" for name, value in means.items())
-    return Verdict(
-        "holds" if ratio < CLEAR else "does not hold",
+    return Verdict.of(
+        ratio < CLEAR,
         f"mean change of the output by layer: {numbers}; later half / earlier half {ratio:.2f}",
     )
 
 
 def finding(results: pd.DataFrame) -> Conclusion:
+    """Do rows move less at a greater length, and do outputs?"""
     rows, outputs = rows_fall(results), outputs_fall(results)
     if "not tested" in (rows.status, outputs.status):
         return Conclusion("Inconclusive: too little was measured.", None, "running the study")
@@ -185,7 +188,6 @@ SATURATION = Study(
         "outputs": "Heads' outputs: distance / spread of the values",
         "training": "Decoders to watch",
     },
-    published=shared.nothing_published,
     claims=(
         Claim("The change of the attention row falls with the length", "2510.03784", rows_fall),
         Claim("On trained weights so does the change of the output", "headwise", outputs_fall),
@@ -217,7 +219,5 @@ SATURATION = Study(
     setting=("weights", "rank", "length"),
     rows=("weights", "rank"),
     columns="length",
-    error="change",
     score="mean",
-    error_is="Euclidean distance of attention rows; of outputs, divided by the values' spread",
 )

@@ -1,15 +1,15 @@
 """Decoders on real text at equal attention parameters: does it matter which layer gets them?"""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-
-import pandas as pd
 
 from headwise.allocation.plan_file import read_allocation
 from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import require
+from headwise.lab.kinds.text import TEXT
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
 from headwise.nets import DecoderShape
@@ -22,7 +22,6 @@ from headwise.training import TextTraining
 
 PLAN = claims.PLAN
 TEXTS = (SHAKESPEARE, WIKIPEDIA)
-Parts = Mapping[str, list[Run]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,13 @@ class Size:
     def runs(self, task: Language, layers: Layers) -> list[Run]:
         """One schedule on one text, with and without QK-norm, all seeds."""
         return [
-            Run(task=task, net=self._net(task, layers, qk_norm), training=self.training, seed=seed)
+            Run(
+                kind="text",
+                task=task,
+                net=self._net(task, layers, qk_norm),
+                training=self.training,
+                seed=seed,
+            )
             for qk_norm, seed in product((False, True), range(self.seeds))
         ]
 
@@ -156,14 +161,8 @@ def _fitting(size: Size, file: Path) -> Layers:
     return plan.layers
 
 
-def published() -> pd.DataFrame:
-    """No published loss is of decoders of this size on these texts."""
-    return pd.DataFrame({"part": pd.Series(dtype=str), "error": pd.Series(dtype=float)})
-
-
 def _tier(name: str, price: str) -> Tier:
-    made: Callable[[], Parts] = lambda: parts(name)  # noqa: E731
-    return Tier(price, made)
+    return Tier(price, partial(parts, name))
 
 
 ALLOCATION = Study(
@@ -185,7 +184,6 @@ ALLOCATION = Study(
         **{name: f"{name}: {each.title} ({each.source})" for name, each in SCHEDULES.items()},
         PLAN: f"{PLAN}: found by `headwise plan`",
     },
-    published=published,
     claims=(
         Claim("Early-heavy beats uniform", "2510.03784", claims.beats_uniform("early-heavy")),
         Claim(
@@ -246,10 +244,12 @@ ALLOCATION = Study(
     setting=("text", "qk_norm", "shape"),
     rows=("part",),
     columns="arm",
-    error="nats a byte",
-    error_is="mean cross-entropy of the next byte on held-out text",
+    error=replace(
+        TEXT.error,
+        meaning="mean cross-entropy of the next byte on held-out text, nats a byte",
+        unit="nats a byte",
+    ),
     score="mean",
-    number=".4f",
     texts=TEXTS,
     parts_of_files=parts_of_files,
 )

@@ -1,10 +1,11 @@
-"""What the studies of trained decoders' layers share: the text, the decoders, the training runs."""
+"""What the studies of trained decoders' layers share: the text, the decoders, the runs."""
 
+from collections.abc import Iterable
 from importlib import resources
+from itertools import product
 
-import pandas as pd
-
-from headwise.lab.kinds.cut_layer import Reduced
+from headwise.lab.kinds.cut_layer import Cut
+from headwise.lab.kinds.watched_attention import Watch
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.tasks.language import Language
@@ -39,10 +40,20 @@ def uniform_decoder(layers: int, heads: int, head_dim: int, length: int) -> Deco
 
 def training_runs(shape: DecoderShape, training: TextTraining, seeds: int) -> list[Run]:
     """The trainings that the measurements share; they cost most and go first."""
-    task, net = packaged_text(shape.length), Reduced(shape=shape)
-    return [Run(task=task, net=net, training=training, seed=seed) for seed in range(seeds)]
+    task = packaged_text(shape.length)
+    return decoder_runs("cut-layer", task, shape, training, [Cut()], seeds)
 
 
-def nothing_published() -> pd.DataFrame:
-    """The paper states orders and rates, and prints no numbers that we have."""
-    return pd.DataFrame({"part": [], "error": []})
+def decoder_runs(
+    kind: str,
+    task: Language,
+    shape: DecoderShape,
+    training: TextTraining,
+    measures: Iterable[Cut | Watch],
+    seeds: int,
+) -> list[Run]:
+    """Every measurement of the trained decoder, all seeds."""
+    return [
+        Run(kind=kind, task=task, net=shape, training=training, measure=measure, seed=seed)
+        for measure, seed in product(measures, range(seeds))
+    ]

@@ -3,18 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from headwise.lab.study import Conclusion, Verdict
+from headwise.lab.study import NOT_TESTED, Conclusion, Verdict
 from headwise.studies.published import published_tables
 from headwise.theory.head_count import reversal_score
 
 DROP = 10.0  # a fall of the error by this factor at one head more is a sharp drop
 FLAT = 3.0  # beyond the drop, one head more may still change the error by this factor
 
-_NOT_TESTED = Verdict("not tested", "not part of this tier")
-
 
 def smallest(results: pd.DataFrame, part: str, **where: int) -> pd.DataFrame:
-    """Smallest NMSE over seeds: rows are heads, columns are lengths."""
+    """Smallest error over seeds: rows are heads, columns are lengths."""
     chosen = results[results["part"] == part]
     for column, value in where.items():
         chosen = chosen[chosen[column] == value]
@@ -56,43 +54,51 @@ def finding(results: pd.DataFrame) -> Conclusion:
 def _drop(results: pd.DataFrame, part: str, heads: int, **where: int) -> Verdict:
     errors = smallest(results, part, **where)
     if not {heads - 1, heads} <= set(errors.index):
-        return _NOT_TESTED
+        return NOT_TESTED
     falls = errors.loc[heads - 1] / errors.loc[heads]
     numbers = ", ".join(f"T = {length}: {fall:.1f}×" for length, fall in falls.items())
     holds = bool((falls >= DROP).all())
-    return Verdict("holds" if holds else "does not hold", f"{heads - 1} → {heads} heads, {numbers}")
+    return Verdict.of(holds, f"{heads - 1} → {heads} heads, {numbers}")
 
 
 def drop_at_four(results: pd.DataFrame) -> Verdict:
+    """Table 2: four directions."""
     return _drop(results, "transition", 4)
 
 
 def drop_fixed_width(results: pd.DataFrame) -> Verdict:
+    """Table 3: total width 32."""
     return _drop(results, "fixed-width", 4)
 
 
 def drop_at_three(results: pd.DataFrame) -> Verdict:
+    """Table 4: three directions."""
     return _drop(results, "three-features", 3)
 
 
 def drop_two_layers(results: pd.DataFrame) -> Verdict:
+    """Table 5: two layers of two heads."""
     return _drop(results, "two-layers", 2)
 
 
 def drop_residual_norm(results: pd.DataFrame) -> Verdict:
+    """With residual connection and layer norm."""
     return _drop(results, "residual-norm", 4)
 
 
 def drop_other_dims(results: pd.DataFrame) -> Verdict:
+    """Two, six and eight directions."""
     verdicts = {dim: _drop(results, "more-dims", dim, intrinsic_dim=dim) for dim in (2, 6, 8)}
     return _all_of({f"D = {dim}": verdict for dim, verdict in verdicts.items()})
 
 
 def grows_below(results: pd.DataFrame) -> Verdict:
+    """With fewer heads than directions."""
     return _reversal(results, below=True)
 
 
 def reversed_above(results: pd.DataFrame) -> Verdict:
+    """With at least as many heads as directions."""
     return _reversal(results, below=False)
 
 
@@ -100,14 +106,14 @@ def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
     """The reversal score is 0 where errors only grow with the length; the paper's run from 4 up."""
     errors = smallest(results, "transition")
     if errors.shape[1] < 3:
-        return _NOT_TESTED
+        return NOT_TESTED
     scores = {
         int(heads): reversal_score(row.to_dict())
         for heads, row in errors.iterrows()
         if (int(heads) < 4) == below
     }
     if not scores:
-        return _NOT_TESTED
+        return NOT_TESTED
     holds = all(score < 0.3 if below else score > 1 for score in scores.values())
     numbers = ", ".join(f"h = {heads}: {score:.2f}" for heads, score in scores.items())
     published = published_tables({"transition": "head_count_table2.csv"})
@@ -115,26 +121,27 @@ def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
     known = [heads for heads in scores if heads in theirs.index]
     beside = ", ".join(f"{reversal_score(theirs.loc[h].to_dict()):.2f}" for h in known)
     bar = "below 0.3" if below else "above 1"
-    return Verdict(
-        "holds" if holds else "does not hold",
+    return Verdict.of(
+        holds,
         f"reversal score ({bar}): {numbers}; published: {beside}",
     )
 
 
 def small_at_four(results: pd.DataFrame) -> Verdict:
+    """At every length."""
     errors = smallest(results, "transition")
     if 4 not in errors.index:
-        return _NOT_TESTED
+        return NOT_TESTED
     worst = float(errors.loc[4].max())
     numbers = ", ".join(f"T = {length}: {error:.1e}" for length, error in errors.loc[4].items())
-    return Verdict("holds" if worst <= 1.2e-5 else "does not hold", f"{numbers} (bar 1.2e-5)")
+    return Verdict.of(worst <= 1.2e-5, f"{numbers} (bar 1.2e-5)")
 
 
 def slow_in_width(results: pd.DataFrame) -> Verdict:
     """Correlation of −log error with log width, and order of lengths, for h < D."""
     part = results[(results["part"] == "width") & (results["heads"] < 4)]
     if part.empty:
-        return _NOT_TESTED
+        return NOT_TESTED
     best = part.groupby(["heads", "length", "width"])["error"].min().reset_index()
     correlations = {
         (int(heads), int(length)): np.corrcoef(np.log(rows["width"]), -np.log(rows["error"]))[0, 1]
@@ -145,36 +152,35 @@ def slow_in_width(results: pd.DataFrame) -> Verdict:
     holds = ordered and min(correlations.values()) > 0.8
     numbers = ", ".join(f"h = {h}, T = {t}: {c:.2f}" for (h, t), c in correlations.items())
     order = "longer is worse" if ordered else "longer is not always worse"
-    return Verdict(
-        "holds" if holds else "does not hold", f"{order}; correlation (above 0.8): {numbers}"
-    )
+    return Verdict.of(holds, f"{order}; correlation (above 0.8): {numbers}")
 
 
 def draw_matters(results: pd.DataFrame) -> Verdict:
+    """Random directions against orthonormal ones, at the lengths of both."""
     ours, orthonormal = smallest(results, "transition"), smallest(results, "orthonormal")
     shared = ours.columns.intersection(orthonormal.columns)
     if shared.empty:
-        return _NOT_TESTED
+        return NOT_TESTED
     drops = [errors.loc[3, shared] / errors.loc[4, shared] for errors in (ours, orthonormal)]
     holds = bool((drops[1] > drops[0]).all())
     numbers = ", ".join(
         f"T = {length}: {drops[0][length]:.0f}× random, {drops[1][length]:.0f}× orthonormal"
         for length in shared
     )
-    return Verdict("holds" if holds else "does not hold", numbers)
+    return Verdict.of(holds, numbers)
 
 
 def draws_span_published(results: pd.DataFrame) -> Verdict:
     """Table 2 gives 9.1e-4 at h = 3, T = 32, for directions that the paper does not state."""
     part = results[(results["part"] == "draws") & (results["heads"] == 3)]
     if part.empty:
-        return _NOT_TESTED
+        return NOT_TESTED
     table = smallest(published_tables({"transition": "head_count_table2.csv"}), "transition")
     published = float(table.loc[3, 32])
     best = part.groupby("overlap")["error"].min().sort_values()
     holds = bool(best.iloc[0] <= published <= best.iloc[-1])
-    return Verdict(
-        "holds" if holds else "does not hold",
+    return Verdict.of(
+        holds,
         f"smallest errors at h = 3, T = 32 over {len(best)} draws: {best.iloc[0]:.1e} (overlap "
         f"{best.index[0]:.2f}) to {best.iloc[-1]:.1e} (overlap {best.index[-1]:.2f}); published "
         f"{published:.1e}",
@@ -184,7 +190,7 @@ def draws_span_published(results: pd.DataFrame) -> Verdict:
 def _all_of(verdicts: dict[str, Verdict]) -> Verdict:
     tested = {name: v for name, v in verdicts.items() if v.status != "not tested"}
     if not tested:
-        return _NOT_TESTED
+        return NOT_TESTED
     holds = all(verdict.status == "holds" for verdict in tested.values())
     numbers = "; ".join(f"{name}: {verdict.numbers}" for name, verdict in tested.items())
-    return Verdict("holds" if holds else "does not hold", numbers)
+    return Verdict.of(holds, numbers)

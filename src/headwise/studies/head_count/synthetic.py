@@ -5,7 +5,7 @@ leaves the optimiser, the number of seeds, the a_i and the initialisation open; 
 stands in every run's specification.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 
 from headwise.lab.run import Run
@@ -41,7 +41,7 @@ def _runs(
     seeds: int,
 ) -> list[Run]:
     return [
-        Run(task=task, net=net, training=training, seed=seed)
+        Run(kind="class-token", task=task, net=net, training=training, seed=seed)
         for task, net, seed in product(tasks, nets, range(seeds))
     ]
 
@@ -129,6 +129,16 @@ def full_parts() -> dict[str, list[Run]]:
     }
 
 
+def _by_heads(
+    name: str,
+    title: str,
+    panels: Mapping[str, str],
+    caption: str = "Smallest validation NMSE over seeds against heads; a line a length T. D = 4.",
+    colour: str = "length",
+) -> Figure:
+    return Figure(name, title, caption, panels, x="heads", colour=colour)
+
+
 HEAD_COUNT = Study(
     name="head-count",
     title="How many heads does a retrieval task need?",
@@ -179,13 +189,10 @@ HEAD_COUNT = Study(
         ),
     ),
     figures=(
-        Figure(
-            name="transition",
-            title="The error falls when the heads reach the intrinsic dimension",
-            caption="Smallest validation NMSE over seeds against heads; a line a length T. D = 4.",
-            panels={"transition": "Table 2: 8 dimensions a head"},
-            x="heads",
-            colour="length",
+        _by_heads(
+            "transition",
+            "The error falls when the heads reach the intrinsic dimension",
+            {"transition": "Table 2: 8 dimensions a head"},
         ),
         Figure(
             name="reversal",
@@ -206,18 +213,16 @@ HEAD_COUNT = Study(
             x_log=True,
             facet="length",
         ),
-        Figure(
-            name="variants",
-            title="The drop follows the intrinsic dimension",
-            caption="Fixed total width; D = 3; two layers (L·h = D); orthonormal directions.",
-            panels={
+        _by_heads(
+            "variants",
+            "The drop follows the intrinsic dimension",
+            {
                 "fixed-width": "Table 3: total width 32, D = 4",
                 "three-features": "Table 4: D = 3",
                 "two-layers": "Table 5: two layers, D = 4",
                 "orthonormal": "Orthonormal directions, D = 4",
             },
-            x="heads",
-            colour="length",
+            caption="Fixed total width; D = 3; two layers (L·h = D); orthonormal directions.",
         ),
         Figure(
             name="draws",
@@ -227,24 +232,23 @@ HEAD_COUNT = Study(
             x="overlap",
             colour="heads",
         ),
-        Figure(
-            name="more-dims",
-            title="The drop is at h = D for other D too",
+        _by_heads(
+            "more-dims",
+            "The drop is at h = D for other D too",
+            {"more-dims": "D = 2, 6, 8"},
             caption="Smallest validation NMSE over seeds; a line an intrinsic dimension.",
-            panels={"more-dims": "D = 2, 6, 8"},
-            x="heads",
             colour="intrinsic_dim",
         ),
-        Figure(
-            name="residual-norm",
-            title="A residual connection and layer norm do not move the drop",
-            caption="Smallest validation NMSE over seeds against heads; a line a length T. D = 4.",
-            panels={"residual-norm": "Residual connection and layer norm"},
-            x="heads",
-            colour="length",
+        _by_heads(
+            "residual-norm",
+            "A residual connection and layer norm do not move the drop",
+            {"residual-norm": "Residual connection and layer norm"},
         ),
     ),
     finding=claims.finding,
+    setting=("layers", "intrinsic_dim", "overlap", "width", "heads", "head_dim", "length"),
+    rows=("heads",),
+    columns="length",
     notes=(
         "Training: AdamW without weight decay, 2 % warm-up and cosine, gradient norm clipped at 1, "
         "batch 32, on 8000 fixed sequences; inputs and targets standardised.",

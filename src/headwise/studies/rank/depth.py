@@ -4,9 +4,12 @@ from functools import cache
 
 import pandas as pd
 
+from headwise.build.neighbours import full_rank_encoder
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Claim, Study, Tier
+from headwise.studies.published import as_references
 from headwise.studies.rank import shared
+from headwise.tasks import measure
 from headwise.training import Streaming
 
 QUICK_ONE = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
@@ -46,6 +49,7 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off figure 1."""
     return shared.read_offs({"depth": "rank_depth.csv"})
 
 
@@ -53,8 +57,7 @@ def references(ours: pd.DataFrame) -> pd.DataFrame:
     """The published curves of one and three layers, and the encoder by hand, in our panels."""
     theirs = published()
     theirs = theirs[theirs["power"].isin(set(ours["power"])) & theirs["layers"].isin([1, 3])]
-    label = "published, d = 64, N = 16, L = " + theirs["layers"].astype(str)
-    theirs = theirs.assign(label=label).rename(columns={"error": "error_min"})
+    theirs = as_references(theirs, "published, d = 64, N = 16, L = ", "layers")
     built = ours[["dim", "points", "power"]].drop_duplicates()
     errors = [by_hand(int(row.dim), int(row.points)) for row in built.itertuples()]
     built = built.assign(rank_share=1.0, label="built by hand", error_min=errors)
@@ -64,9 +67,6 @@ def references(ours: pd.DataFrame) -> pd.DataFrame:
 @cache
 def by_hand(dim: int, points: int) -> float:
     """The measured error of the full-rank encoder that is built instead of trained."""
-    from headwise.build.neighbours import full_rank_encoder
-    from headwise.tasks import measure
-
     task = shared.farthest(dim, points)
     return measure(full_rank_encoder(task), task, sequences=4096).error
 
@@ -86,26 +86,19 @@ RANK_DEPTH = Study(
     parts={"depth": "Figure 1: rank × layers × attention parameters"},
     published=published,
     claims=(
-        Claim(
-            "With one layer, full rank is at least 5× below half rank at equal parameters",
-            "Figure 1",
-            shared.full_rank_wins,
-        ),
-        Claim("With one layer, the error falls with the rank", "Figure 1", shared.falls_with_rank),
+        shared.full_rank_claim("Figure 1", "at equal parameters"),
+        shared.falling_claim("Figure 1"),
         Claim(
             "More low-rank heads do not buy it back", "Figure 1", shared.heads_do_not_buy_it_back
         ),
     ),
     figures=(
-        Figure(
-            name="depth",
-            title="Rank and depth, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
-            "for each power of d of the attention's parameters.",
-            panels={"depth": "Figure 1"},
-            x="rank_share",
+        shared.rank_figure(
+            "depth",
+            "Rank and depth, at equal parameters",
+            "a line a depth, a panel for each power of d of the attention's parameters",
+            "Figure 1",
             colour="layers",
-            x_log=True,
             facet="power",
             references=references,
         ),
@@ -120,6 +113,4 @@ RANK_DEPTH = Study(
     setting=shared.SETTING,
     rows=("modules", "rank"),
     columns="layers",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )

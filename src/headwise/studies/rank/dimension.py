@@ -3,7 +3,7 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Study, Tier, Verdict
 from headwise.studies.rank import shared
 from headwise.training import Streaming
 
@@ -11,39 +11,27 @@ SHARES = (0.25, 0.5, 1.0)
 
 
 def _runs(
-    dims: tuple[int, ...],
-    points: int,
-    layers: int,
-    modules: int,
-    ffn_per_dim: int,
-    training: Streaming,
-    seeds: int,
-    shares: tuple[float, ...] = SHARES,
+    dims: tuple[int, ...], modules: int, ffn_per_dim: int, training: Streaming, seeds: int
 ) -> list[Run]:
-    return [
-        run
-        for dim in dims
-        for run in shared.encoder_runs(
-            [shared.farthest(dim, points)],
-            [int(share * dim) for share in shares],
-            (layers,),
-            (modules,),
-            training,
-            seeds,
-            ffn_per_dim * dim,
-        )
-    ]
+    """One layer on eight points; the feed-forward network grows with the dimension."""
+    runs = []
+    for dim in dims:
+        task, ranks = [shared.farthest(dim, 8)], [int(share * dim) for share in SHARES]
+        ffn = ffn_per_dim * dim
+        runs += shared.encoder_runs(task, ranks, (1,), (modules,), training, seeds, ffn)
+    return runs
 
 
 def quick_parts() -> dict[str, list[Run]]:
     """d = 4, 8, 16 instead of 16 … 256; one layer, w = 1."""
     training = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
-    return {"dimension": _runs((4, 8, 16), 8, 1, 1, 4, training, seeds=3)}
+    return {"dimension": _runs((4, 8, 16), 1, 4, training, seeds=3)}
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """d = 8, 16, 32; four modules."""
     training = Streaming(steps=8_000, rate=0.01, batch=64)
-    return {"dimension": _runs((8, 16, 32), 8, 1, 4, 8, training, seeds=4)}
+    return {"dimension": _runs((8, 16, 32), 4, 8, training, seeds=4)}
 
 
 def full_parts() -> dict[str, list[Run]]:
@@ -63,10 +51,10 @@ def grows_with_dimension(results: pd.DataFrame) -> Verdict:
     errors = shared.smallest(results, ["layers", "dim"], rank_share=0.5)
     curves = [rows.droplevel(0) for _, rows in errors.groupby(level=0) if len(rows) > 1]
     if not curves:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     holds = all((curve.diff().dropna() > 0).all() for curve in curves)
     numbers = ", ".join(f"d = {dim}: {error:.3g}" for dim, error in curves[0].items())
-    return Verdict("holds" if holds else "does not hold", f"half rank, {numbers}")
+    return Verdict.of(holds, f"half rank, {numbers}")
 
 
 RANK_DIMENSION = Study(
@@ -82,25 +70,18 @@ RANK_DIMENSION = Study(
         "full": Tier("about 11,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"dimension": "Figure d: rank × dimension"},
-    published=lambda: pd.DataFrame(columns=["part", "error"]),
     claims=(
-        Claim(
-            "With one layer, full rank is at least 5× below half rank, whatever the dimension",
-            "Figure d",
-            shared.full_rank_wins,
-        ),
-        Claim("With one layer, the error falls with the rank", "Figure d", shared.falls_with_rank),
+        shared.full_rank_claim("Figure d", "whatever the dimension"),
+        shared.falling_claim("Figure d"),
         Claim("Half of the rank costs more in higher dimension", "Figure d", grows_with_dimension),
     ),
     figures=(
-        Figure(
-            name="dimension",
-            title="Rank and dimension, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a dimension.",
-            panels={"dimension": "Figure d"},
-            x="rank_share",
+        shared.rank_figure(
+            "dimension",
+            "Rank and dimension, at equal parameters",
+            "a line a dimension",
+            "Figure d",
             colour="dim",
-            x_log=True,
         ),
     ),
     finding=shared.rank_finding,
@@ -113,6 +94,4 @@ RANK_DIMENSION = Study(
     setting=shared.SETTING,
     rows=("rank_share",),
     columns="dim",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )

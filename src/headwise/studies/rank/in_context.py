@@ -4,9 +4,11 @@ from itertools import product
 
 import pandas as pd
 
+from headwise.lab.kinds import Quantity
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets import EncoderShape
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.nets.encoder import EncoderShape
+from headwise.studies.published import as_references
 from headwise.studies.rank import shared
 from headwise.tasks.regression import InContextRegression
 from headwise.training import Streaming
@@ -34,7 +36,7 @@ def _runs(
         for count in heads
     ]
     return [
-        Run(task=task, net=net, training=training, seed=seed)
+        Run(kind="tokens", task=task, net=net, training=training, seed=seed)
         for net, seed in product(nets, range(seeds))
     ]
 
@@ -47,6 +49,7 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """5 dimensions, 10 shots, 3 layers of width 32."""
     training = Streaming(steps=10_000, rate=0.003, batch=32)
     task = InContextRegression(dim=5, shots=10)
     return {"in-context": _runs(task, 32, 3, (1, 2, 4, 8, 16), training, seeds=2)}
@@ -60,26 +63,28 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off the paper's figure."""
     return shared.read_offs({"in-context": "rank_in_context.csv"})
 
 
 def references(ours: pd.DataFrame) -> pd.DataFrame:
-    label = "published, 20 dimensions, 40 shots, 12 layers"
-    return published().assign(label=label).rename(columns={"error": "error_min"})
+    """The published curve."""
+    return as_references(published(), "published, 20 dimensions, 40 shots, 12 layers")
 
 
 def many_heads_hurt(results: pd.DataFrame) -> Verdict:
     """The most heads (smallest rank) are worse than the best number of heads, which is small."""
     errors = shared.smallest(results, ["heads"])
     if len(errors) < 3:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     best, most = int(errors.idxmin()), int(errors.index.max())
     numbers = ", ".join(f"{heads} heads: {error:.3g}" for heads, error in errors.items())
     holds = best < most and errors[most] > shared.HELPS * errors[best]
-    return Verdict("holds" if holds else "does not hold", numbers)
+    return Verdict.of(bool(holds), numbers)
 
 
 def finding(results: pd.DataFrame) -> Conclusion:
+    """The best number of heads, if many heads hurt."""
     errors = shared.smallest(results, ["heads"])
     if errors.empty:
         return Conclusion("No run is finished.", None, "finishing the study")
@@ -134,6 +139,9 @@ RANK_IN_CONTEXT = Study(
     setting=("dim", "length", "layers", "heads", "rank"),
     rows=("heads",),
     columns="layers",
-    error=shared.ERROR,
-    error_is="mean-square error of the last answer / E y²; answering zero scores 1",
+    error=Quantity(
+        name="mean-square error",
+        meaning="mean-square error of the last answer / E y²; answering zero scores 1",
+        unit="share of the answer's mean square",
+    ),
 )

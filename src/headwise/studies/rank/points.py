@@ -3,7 +3,8 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Study, Tier
+from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
 from headwise.training import Streaming
 
@@ -36,16 +37,14 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off figure N."""
     return shared.read_offs({"points": "rank_points.csv"})
 
 
 def references(ours: pd.DataFrame) -> pd.DataFrame:
     """The published curves, all of two layers, in every panel."""
-    theirs = published()
-    label = "published, d = 64, L = 2, w = 64, N = " + theirs["points"].astype(str)
-    theirs = theirs.assign(label=label).rename(columns={"error": "error_min"})
-    panels = [theirs.assign(layers=layers) for layers in sorted(set(ours["layers"]))]
-    return pd.concat(panels, ignore_index=True)
+    theirs = as_references(published(), "published, d = 64, L = 2, w = 64, N = ", "points")
+    return in_every_panel(theirs, "layers", ours)
 
 
 RANK_POINTS = Study(
@@ -63,28 +62,17 @@ RANK_POINTS = Study(
     parts={"points": "Figure N: rank × number of points"},
     published=published,
     claims=(
-        Claim(
-            "With one layer, full rank is at least 5× below half rank, whatever the points",
-            "Figure N",
-            shared.full_rank_wins,
-        ),
-        Claim("With one layer, the error falls with the rank", "Figure N", shared.falls_with_rank),
-        Claim(
-            "Depth helps low rank with few points, and not with many",
-            "theorem 4, conjecture",
-            shared.depth_helps_at_small_n,
-        ),
+        shared.full_rank_claim("Figure N", "whatever the points"),
+        shared.falling_claim("Figure N"),
+        shared.DEPTH_CLAIM,
     ),
     figures=(
-        Figure(
-            name="points",
-            title="Rank and number of points, at equal parameters",
-            caption="Smallest error over seeds against rank / dimension; a line a number of "
-            "points, a panel a depth.",
-            panels={"points": "Figure N"},
-            x="rank_share",
+        shared.rank_figure(
+            "points",
+            "Rank and number of points, at equal parameters",
+            "a line a number of points, a panel a depth",
+            "Figure N",
             colour="points",
-            x_log=True,
             facet="layers",
             references=references,
         ),
@@ -101,6 +89,4 @@ RANK_POINTS = Study(
     setting=shared.SETTING,
     rows=("layers", "rank"),
     columns="points",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )

@@ -3,7 +3,8 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier
+from headwise.lab.study import Conclusion, Study, Tier
+from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
 from headwise.training import Streaming
 
@@ -38,19 +39,18 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off figure 3."""
     return shared.read_offs({"positions": "rank_positions.csv"})
 
 
 def references(ours: pd.DataFrame) -> pd.DataFrame:
     """The published curves with concatenated positions, in every panel."""
-    theirs = published()
-    label = "published, concatenated, d = 64, N = 16, L = " + theirs["layers"].astype(str)
-    theirs = theirs.assign(label=label).rename(columns={"error": "error_min"})
-    panels = [theirs.assign(points=points) for points in sorted(set(ours["points"]))]
-    return pd.concat(panels, ignore_index=True)
+    label = "published, concatenated, d = 64, N = 16, L = "
+    return in_every_panel(as_references(published(), label, "layers"), "points", ours)
 
 
 def finding(results: pd.DataFrame) -> Conclusion:
+    """By how much depth reduces the error of low rank, by number of points."""
     gains = shared.depth_gains(results)
     if gains.empty:
         return Conclusion("Only one depth is finished.", None, "finishing the study")
@@ -78,23 +78,16 @@ RANK_POSITIONS = Study(
     parts={"positions": "Figure 3: rank × layers, with positions"},
     published=published,
     claims=(
-        Claim(
-            "Depth helps low rank with few points, and not with many",
-            "theorem 4, conjecture",
-            shared.depth_helps_at_small_n,
-        ),
-        Claim("With one layer, the error falls with the rank", "Figure 3", shared.falls_with_rank),
+        shared.DEPTH_CLAIM,
+        shared.falling_claim("Figure 3"),
     ),
     figures=(
-        Figure(
-            name="positions",
-            title="Rank and depth, with positions",
-            caption="Smallest error over seeds against rank / dimension; a line a depth, a panel "
-            "a number of points.",
-            panels={"positions": "Figure 3"},
-            x="rank_share",
+        shared.rank_figure(
+            "positions",
+            "Rank and depth, with positions",
+            "a line a depth, a panel a number of points",
+            "Figure 3",
             colour="layers",
-            x_log=True,
             facet="points",
             references=references,
         ),
@@ -112,6 +105,4 @@ RANK_POSITIONS = Study(
     setting=shared.SETTING,
     rows=("positions", "points", "rank"),
     columns="layers",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )

