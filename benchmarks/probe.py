@@ -13,12 +13,11 @@ import argparse
 import time
 
 import torch
-from headwise.train import Training, train
 
 import headwise
 from headwise.nets import ClassTokenShape
 from headwise.tasks import sum_of_maxima
-from headwise.training import fused
+from headwise.training import Training, fused, train
 from headwise.training.memory import keep_freed_memory
 from plain import plain_rate
 

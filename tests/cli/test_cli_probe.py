@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from headwise.advise.probe.data.readers import read
 from headwise.advise.probe.descent import transition
+from headwise.advise.probe.samples.readers import read
 from headwise.cli import main
 from headwise.tasks import sum_of_maxima
 
