@@ -14,10 +14,9 @@ from math import sqrt
 from typing import Literal
 
 from headwise.advise.plan.race import Rungs
-from headwise.allocation.fill import LayerShare, fill
+from headwise.allocation.fill import Layers
 from headwise.core.errors import InputError
 from headwise.nets.decoder import DecoderShape
-from headwise.nets.shape import AttentionShape
 from headwise.training.text_training import TextTraining
 
 _FLOPS_PER_SECOND = 2.0e10  # of one core; a step also takes some time for its operations
@@ -47,14 +46,9 @@ class TrialScale:
         """Whether trials are as wide and as long as the plan."""
         return self.factor == self.shorter == 1
 
-    def layers(self, targets: Sequence[LayerShare], times: int = 1) -> tuple[AttentionShape, ...]:
-        """The targets' layers at this scale, with `times` the budget."""
-        budget = self.budget * times
-        return fill(targets, width=self.width, budget=budget, multiple=self.multiple)
-
     def decoder(
         self,
-        layers: tuple[AttentionShape, ...],
+        layers: Layers,
         vocabulary: int,
         positions: Literal["rope", "learned"] = "rope",
     ) -> DecoderShape:
