@@ -12,5 +12,11 @@ CHECKED = [
     "headwise.build",
     "headwise.training.ensemble",
     "headwise.training.stacked",
+    "headwise.allocation.cut",
+    "headwise.advise.probe.samples.function",
+    "headwise.advise.probe.samples.prepare",
+    "headwise.advise.probe.counting",
+    "headwise.advise.probe.descent.removal",
+    "headwise.advise.probe.descent.network",
 ]
 install_import_hook(CHECKED, "beartype.beartype")

@@ -104,20 +104,11 @@ def test_a_plan_whose_time_is_over_answers_with_what_is_known(
 
 
 def test_candidates_have_the_plans_heads_at_every_scale() -> None:
-    request = PlanRequest(layers=4, width=256, length=64, budget=4 * 4 * 256**2, intrinsic_dim=9)
-    scale = choose_scale(
-        width=256,
-        length=64,
-        budget=request.budget,
-        multiple=4,
-        layers=4,
-        vocabulary=256,
-        candidates=9,
-        others=4,
-        rungs=request.rungs,
-        seconds=200,
-        workers=1,
+    budget = 4 * 4 * 256**2
+    request = PlanRequest(
+        layers=4, width=256, length=64, budget=budget, intrinsic_dim=9, seconds=200
     )
+    scale = choose_scale(request, vocabulary=256, candidates=9, others=4)
     assert scale.factor > 1
     solved = candidates(request, scale, None)["early-heavy"]
     small, full = candidates(request, scale, solved), candidates(request, request, solved)

@@ -15,7 +15,8 @@ from headwise.advise.plan.race import (
     Rungs,
     race,
 )
-from headwise.advise.plan.scale import choose_scale
+from headwise.advise.plan.request import PlanRequest
+from headwise.advise.plan.scale import TrialScale, choose_scale
 from headwise.core.errors import InputError
 
 NAMES = [UNIFORM, *"abcdefg"]
@@ -131,26 +132,32 @@ def test_one_difference_decides_nothing() -> None:
     assert Race("a", {("a", 0): 1.0}).differences("a", [0]) == []
 
 
-SIZES = {"multiple": 4, "layers": 6, "vocabulary": 256, "workers": 2}
-SIZES |= {"candidates": 8, "others": 4, "rungs": (FULL, FEWER, FEWEST)}
+def scale_of(width: int, length: int, seconds: float) -> TrialScale:
+    request = PlanRequest(
+        layers=6,
+        width=width,
+        length=length,
+        budget=6 * 4 * width**2,
+        seconds=seconds,
+        workers=2,
+    )
+    return choose_scale(request, vocabulary=256, candidates=8, others=4)
 
 
 def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
-    full = {"width": 384, "length": 256, "budget": 6 * 4 * 384**2}
-    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (600, 6_000, 60_000, 10**7)]
+    scales = [scale_of(384, 256, seconds) for seconds in (600, 6_000, 60_000, 10**7)]
     work = [scale.width**2 * scale.length for scale in scales]
     assert work == sorted(work)
     assert (scales[-1].width, scales[-1].length) == (384, 256)
     assert scales[0].width < 384
     for scale in scales:
         assert scale.width * scale.factor == 384
-        assert scale.budget == full["budget"] // scale.factor**2
+        assert scale.budget == 6 * 4 * 384**2 // scale.factor**2
     with pytest.raises(InputError, match="too few to measure"):
-        choose_scale(**full, **SIZES, seconds=3)
+        scale_of(384, 256, 3)
 
 
 def test_seeds_are_saved_before_trials_shrink() -> None:
-    full = {"width": 64, "length": 128, "budget": 6 * 4 * 64**2}
-    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (300, 700, 1000, 2400)]
+    scales = [scale_of(64, 128, seconds) for seconds in (300, 700, 1000, 2400)]
     assert [scale.whole for scale in scales] == [False, True, True, True]
     assert [scale.rungs for scale in scales[1:]] == [FEWEST, FEWER, FULL]

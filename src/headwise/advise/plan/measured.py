@@ -37,17 +37,7 @@ def measured_plan(
     whole_task = task_at(request.length)  # a length beyond the data is found here
     contestants = len(candidates(request, request, None)) + SOLVERS
     scale = choose_scale(
-        width=request.width,
-        length=request.length,
-        budget=request.budget,
-        multiple=request.multiple,
-        layers=request.layers,
-        vocabulary=whole_task.vocabulary,
-        candidates=contestants,
-        others=CUTTING,
-        rungs=request.rungs,
-        seconds=request.seconds,
-        workers=request.workers,
+        request, vocabulary=whole_task.vocabulary, candidates=contestants, others=CUTTING
     )
     task = whole_task if scale.shorter == 1 else task_at(scale.length)
     expected = CUTTING + 1 + scale.rungs.runs(contestants)
