@@ -7,7 +7,11 @@ from typing import Any
 __version__ = version("headwise")
 
 # Loaded when first used, so that `import headwise` and headwise.theory stay light.
-_LAZY = {"probe": "headwise.advise.probe.ask", "from_pretrained": "headwise.pretrained"}
+_LAZY = {
+    "probe": "headwise.advise.probe",
+    "plan": "headwise.advise.plan",
+    "from_pretrained": "headwise.pretrained",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from headwise.core.clock import Deadline
 from headwise.lab.crew.local import Finished, run_jobs
 from headwise.lab.run import Run
 from headwise.lab.store import Store
@@ -20,6 +21,11 @@ class StudyState:
     finished_cost: float
     total_cost: float
 
+    @property
+    def complete(self) -> bool:
+        """Is every run in the store?"""
+        return self.finished_runs == self.total_runs
+
 
 def conduct(
     store: Store,
@@ -28,7 +34,9 @@ def conduct(
     parts: dict[str, list[Run]],
     workers: int,
     on_state: Callable[[StudyState], None],
-) -> None:
+    *,
+    deadline: Deadline = Deadline(),  # noqa: B008  (a value)
+) -> StudyState:
     """Bring the store to hold every run of the parts. What it holds already is not run again.
 
     Beside the store lies a folder with checkpoints of long runs while they are not finished.
@@ -43,11 +51,13 @@ def conduct(
     fractions = [0.0] * len(todo)
     finished = len(runs) - len(missing)
 
-    def report() -> None:
+    def state() -> StudyState:
         done = sum(each * share for each, share in zip(costs, fractions, strict=True))
-        on_state(StudyState(finished, len(runs), done, total_cost))
+        return StudyState(finished, len(runs), done, total_cost)
 
-    report()
+    on_state(state())
+    if not missing or deadline.passed:
+        return state()
     unfinished = Path(f"{store.path}.unfinished")
     with closing(
         run_jobs(todo, workers, unfinished)
@@ -60,7 +70,10 @@ def conduct(
                 fractions[message.job] = 1.0
             else:
                 fractions[message.job] = message.fraction
-            report()
+            on_state(state())
+            if deadline.left <= 0:
+                break
+    return state()
 
 
 def _discard(unfinished: Path, records: list[Record]) -> None:

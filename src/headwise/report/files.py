@@ -21,6 +21,11 @@ def figure_files(name: str, chart: alt.TopLevelMixin, data: pd.DataFrame) -> dic
     return files
 
 
+def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
+    """Write a chart as .png, .svg, .pdf or .html."""
+    chart.save(str(path), **({"scale_factor": 2} if str(path).endswith(".png") else {}))
+
+
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files into the folder."""
     try:
