@@ -13,7 +13,6 @@ CHECKED = [
     "headwise.training.ensemble",
     "headwise.training.stacked",
     "headwise.allocation.cut",
-    "headwise.advise.probe.samples.function",
     "headwise.advise.probe.samples.prepare",
     "headwise.advise.probe.counting",
     "headwise.advise.probe.descent.removal",
