@@ -13,12 +13,11 @@ import argparse
 import time
 
 import torch
-from headwise.train import Training, train
 
 import headwise
 from headwise.nets import ClassTokenShape
 from headwise.tasks import sum_of_maxima
-from headwise.training import fused, keep_freed_memory
+from headwise.training import Training, fused, keep_freed_memory, train
 from plain import plain_rate
 
 SEEDS, FLOOR, HALVES = 3, 1e-4, 2.0

@@ -12,6 +12,7 @@ seeds each.
 
 import argparse
 import json
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ import torch
 from PIL import Image
 
 import headwise
-from headwise.advise.probe.data.prepare import prepare
-from headwise.advise.probe.data.samples import Samples
-from headwise.advise.probe.descent.descent import RATE, held_out_error, probe_shape, train_on
+from headwise.advise.probe.clock import Clock
+from headwise.advise.probe.descent.network import RATE, held_out_error, probe_shape, train_on
+from headwise.advise.probe.samples.given import Samples
+from headwise.advise.probe.samples.prepare import Prepared, prepare
+from headwise.nets import ClassTokenShape
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz \n"
 STEPS, SEEDS, WINDOW = 8000, 3, 16
@@ -55,6 +58,13 @@ def text(file: Path, samples: int = 20_000) -> dict[str, tuple[np.ndarray, np.nd
     return {"next character": (np.eye(len(LETTERS) + 1)[windows], kinds[starts + WINDOW])}
 
 
+def _trained(
+    data: Prepared, shape: ClassTokenShape, seed: int
+) -> tuple[dict[str, torch.Tensor], float] | None:
+    start = shape.initial_params(seed)
+    return train_on(data, shape, start, seed, 0, STEPS, RATE, Clock(seconds=inf))
+
+
 def confirm(inputs: np.ndarray, labels: np.ndarray, heads: int) -> dict[int, float]:
     """Smallest held-out error of networks trained from scratch, by number of heads."""
     data = prepare(Samples.of(inputs, labels), seed=0, positions=True)
@@ -62,13 +72,9 @@ def confirm(inputs: np.ndarray, labels: np.ndarray, heads: int) -> dict[int, flo
     for count in sorted({max(1, heads - 1), heads, heads + 2}):
         shape = probe_shape(data, count, head_dim=8)
         errors[count] = min(
-            held_out_error(data, shape, trained)
+            held_out_error(data, shape, trained[0])
             for seed in range(SEEDS)
-            for trained, _ in [
-                train_on(
-                    data, shape, shape.initial_params(seed), seed, 0, STEPS, RATE, lambda n: None
-                )
-            ]
+            if (trained := _trained(data, shape, seed)) is not None
         )
     return errors
 

@@ -5,16 +5,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwise.advise.plan.measured import HALF, SOLVED, Request, measured_plan
+from headwise.advise.plan.candidates import HALF, SOLVED, candidates
+from headwise.advise.plan.default import DEFAULT
+from headwise.advise.plan.measured import measured_plan
 from headwise.advise.plan.race import Rungs
-from headwise.allocation.plan_file import AllocationPlan, read_allocation, write_allocation
-from headwise.allocation.schedules import SCHEDULES
+from headwise.advise.plan.request import PlanRequest
+from headwise.advise.plan.scale import choose_scale
+from headwise.allocation import (
+    SCHEDULES,
+    AllocationPlan,
+    attention_parameters,
+    read_allocation,
+    write_allocation,
+)
+from headwise.core.clock import Deadline
 from headwise.core.errors import InputError
 from headwise.lab.store import Store
-from headwise.nets import DecoderShape
+from headwise.nets.decoder import DecoderShape
 from headwise.tasks import Language, TokenArray
 
-REQUEST = Request(
+REQUEST = PlanRequest(
     layers=2,
     width=32,
     length=16,
@@ -66,7 +76,7 @@ def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(
         assert kept < results.keys()
     assert measured_plan(REQUEST, task_at, store) == plan  # from the store alone
 
-    names = {row["candidate"] for row in plan.candidates}
+    names = {each.name for each in plan.candidates}
     assert names == {*SCHEDULES, SOLVED, HALF}
     assert plan.schedule in names
     assert 0.9 * plan.budget < plan.parameters <= plan.budget
@@ -79,6 +89,39 @@ def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(
     assert decoder.params()["attention"] == plan.parameters
     write_allocation(plan, tmp_path / "plan.json")
     assert read_allocation(tmp_path / "plan.json") == plan
+
+
+def test_a_plan_whose_time_is_over_answers_with_what_is_known(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Deadline, "after", lambda seconds: Deadline(0.0))
+    store = tmp_path / "plan.db"
+    plan = measured_plan(REQUEST, lambda length: Language.from_file(text, length), store)
+    assert (plan.schedule, plan.checked, plan.against_uniform) == (DEFAULT, "", None)
+    assert "Unmeasured" in plan.reasons[-1]
+    assert "goes on from there" in plan.reasons[-1]
+    assert len(set(plan.layers)) == 1
+
+
+def test_candidates_have_the_plans_heads_at_every_scale() -> None:
+    budget = 4 * 4 * 256**2
+    request = PlanRequest(
+        layers=4, width=256, length=64, budget=budget, intrinsic_dim=9, seconds=200
+    )
+    scale = choose_scale(request, vocabulary=256, candidates=9, others=4)
+    assert scale.factor > 1
+    solved = candidates(request, scale, None)["early-heavy"]
+    small, full = candidates(request, scale, solved), candidates(request, request, solved)
+    assert list(small) == list(full) == [*SCHEDULES, DEFAULT, SOLVED, HALF]
+    for name, layers in full.items():
+        assert [each.heads for each in small[name]] == [each.heads for each in layers], name
+        assert 0.9 * request.budget < attention_parameters(256, layers) <= request.budget
+        spent = attention_parameters(scale.width, small[name])
+        assert 0.9 * scale.budget < spent <= scale.budget
+    assert full[DEFAULT][0].heads == 9
+    assert [each.qk_dim for each in full[SOLVED]] == pytest.approx(
+        [each.qk_dim for each in full["early-heavy"]], abs=4
+    )
 
 
 def test_impossible_requests_are_refused_before_anything_is_trained(

@@ -4,6 +4,7 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
 import typer
 
 from headwise.cli import app
@@ -11,7 +12,8 @@ from headwise.cli import app
 PAGE = Path(__file__).parents[2] / "docs" / "probe.md"
 
 
-def test_the_examples_on_the_page_are_true() -> None:
+def test_the_examples_on_the_page_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     outcome = doctest.testfile(str(PAGE), module_relative=False)
     assert outcome.attempted > 10
     assert outcome.failed == 0

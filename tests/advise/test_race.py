@@ -3,21 +3,20 @@
 import numpy as np
 import pytest
 
-from headwise.advise.plan.explain import comparison
+from headwise.advise.plan.explain import comparison, rows
 from headwise.advise.plan.race import (
     FEWER,
     FEWEST,
     FULL,
     UNIFORM,
     Measure,
-    OutOfTime,
     Pair,
     Race,
     Rungs,
-    interval,
     race,
 )
-from headwise.advise.plan.scale import choose_scale
+from headwise.advise.plan.request import PlanRequest
+from headwise.advise.plan.scale import TrialScale, choose_scale
 from headwise.core.errors import InputError
 
 NAMES = [UNIFORM, *"abcdefg"]
@@ -93,45 +92,72 @@ def test_when_time_runs_out_only_a_clear_winner_beats_uniform(
     def until(rounds: int) -> Measure:
         def stops(what: str, pairs: list[Pair]) -> dict[Pair, float]:
             if not what.startswith(tuple(f"round {n}" for n in range(1, rounds + 1))):
-                raise OutOfTime
+                return {}
             return measure(what, pairs)  # type: ignore[operator]
 
         return stops
 
     for rounds in (1, 2):
         found = race(NAMES, until(rounds), Rungs())
-        assert (found.winner, found.fresh_seeds) == (winner, ())
-    with pytest.raises(OutOfTime):
-        race(NAMES, until(0), Rungs())
+        assert (found.winner, found.fresh_seeds, found.in_time) == (winner, (), False)
+    nothing = race(["a", UNIFORM], until(0), Rungs())
+    assert (nothing.winner, nothing.losses, nothing.in_time) == (UNIFORM, {}, False)
 
 
-def test_an_interval_of_one_difference_is_infinite() -> None:
-    assert interval([0.1]) == (0.1, -np.inf, np.inf)
-    mean, low, high = interval([1.0, 2.0, 3.0])
-    assert (mean, low, high) == pytest.approx((2.0, 2 - 2.484, 2 + 2.484), abs=1e-3)
-    assert Race("a", {("a", 0): 1.0}, ()).differences("a", [0]) == []
+@pytest.mark.parametrize(("advantage", "winner"), [(-0.1, "c"), (-0.001, UNIFORM)])
+def test_what_a_round_measured_before_the_time_was_over_counts(
+    advantage: float, winner: str
+) -> None:
+    _, measure = noisy({"c": advantage}, 0)
+
+    def half(what: str, pairs: list[Pair]) -> dict[Pair, float]:
+        kept = [pair for pair in pairs if pair[0] in (UNIFORM, "a", "b", "c")]
+        return measure(what, kept)  # type: ignore[operator]
+
+    found = race(NAMES, half, Rungs())
+    assert (found.winner, found.in_time, found.seeds("g")) == (winner, False, [])
+    listed = rows(found, dict.fromkeys(NAMES, ()))
+    assert [row.name for row in listed if row.against_uniform is None] == list("defg")
+    assert comparison(found).seeds == 3
 
 
-SIZES = {"multiple": 4, "layers": 6, "vocabulary": 256, "workers": 2}
-SIZES |= {"candidates": 8, "others": 4, "rungs": (FULL, FEWER, FEWEST)}
+def test_one_difference_decides_nothing() -> None:
+    once = Race("a", {("a", 0): 1.0, (UNIFORM, 0): 2.0})
+    assert once.against_uniform("a").mean == -1
+    assert once.against_uniform("a").sign == "not told apart"
+    losses = {("a", seed): 2.0 + seed for seed in (1, 2, 3)}
+    losses |= {(UNIFORM, seed): 1.0 for seed in (1, 2, 3)}
+    found = Race("a", losses).against_uniform("a")
+    assert (found.mean, found.low, found.high) == pytest.approx((3, 3 - 2.484, 3 + 2.484), abs=1e-3)
+    assert Race("a", {("a", 0): 1.0}).differences("a", [0]) == []
+
+
+def scale_of(width: int, length: int, seconds: float) -> TrialScale:
+    request = PlanRequest(
+        layers=6,
+        width=width,
+        length=length,
+        budget=6 * 4 * width**2,
+        seconds=seconds,
+        workers=2,
+    )
+    return choose_scale(request, vocabulary=256, candidates=8, others=4)
 
 
 def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
-    full = {"width": 384, "length": 256, "budget": 6 * 4 * 384**2}
-    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (600, 6_000, 60_000, 10**7)]
+    scales = [scale_of(384, 256, seconds) for seconds in (600, 6_000, 60_000, 10**7)]
     work = [scale.width**2 * scale.length for scale in scales]
     assert work == sorted(work)
     assert (scales[-1].width, scales[-1].length) == (384, 256)
     assert scales[0].width < 384
     for scale in scales:
         assert scale.width * scale.factor == 384
-        assert scale.budget == full["budget"] // scale.factor**2
+        assert scale.budget == 6 * 4 * 384**2 // scale.factor**2
     with pytest.raises(InputError, match="too few to measure"):
-        choose_scale(**full, **SIZES, seconds=3)
+        scale_of(384, 256, 3)
 
 
 def test_seeds_are_saved_before_trials_shrink() -> None:
-    full = {"width": 64, "length": 128, "budget": 6 * 4 * 64**2}
-    scales = [choose_scale(**full, **SIZES, seconds=s) for s in (300, 700, 1000, 2400)]
+    scales = [scale_of(64, 128, seconds) for seconds in (300, 700, 1000, 2400)]
     assert [scale.whole for scale in scales] == [False, True, True, True]
     assert [scale.rungs for scale in scales[1:]] == [FEWEST, FEWER, FULL]

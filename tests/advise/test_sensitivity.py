@@ -9,8 +9,8 @@ from torch import Tensor
 
 import headwise
 from headwise.advise.probe.counting.sensitivity import measure_sensitivity
-from headwise.advise.probe.data.function import TargetFunction
 from headwise.advise.probe.evaluate import attempts
+from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.trials import draw_trial
 from headwise.core.errors import InputError
 from headwise.tasks import Affine, Bowl, Product, Retrieval, max_plus_min, sum_of_maxima

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from headwise.allocation.cut import Heads, balanced, with_layer
+from headwise.allocation import Heads, with_layer
+from headwise.allocation.cut import balanced
 from headwise.core.errors import InputError
 from headwise.nets import AttentionShape, DecoderShape
 

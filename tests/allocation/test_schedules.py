@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwise.allocation.schedules import SCHEDULES, attention_parameters, schedule
+from headwise.allocation import SCHEDULES, attention_parameters, between, fitted, schedule
 from headwise.core.errors import InputError
 from headwise.nets import AttentionShape
 
@@ -79,3 +79,33 @@ def test_impossible_wishes_get_a_sentence() -> None:
     assert sizes("rising", budget=36_864) == [AttentionShape(heads=1, qk_dim=4, v_dim=4)] * 6
     with pytest.raises(InputError, match="multiple must be"):
         sizes("uniform", multiple=0)
+
+
+def test_the_first_layer_can_have_more_heads_than_its_share_allows() -> None:
+    few = {"layers": 4, "width": 64, "budget": 4 * 4 * 64 * 16}
+    assert [each.heads for each in schedule("uniform", heads=2, **few)] == [2] * 4
+    more = schedule("uniform", heads=2, first_heads=6, **few)
+    assert [each.heads for each in more] == [6, 2, 2, 2]
+    assert attention_parameters(64, more) <= few["budget"]
+    assert share(more[0]) > share(more[1])
+
+
+def test_fitted_layers_keep_their_heads_and_shares() -> None:
+    half = {"width": 192, "budget": FULL["budget"] // 4, "multiple": 2}
+    for name in SCHEDULES:
+        full = sizes(name)
+        small = fitted(full, **half)
+        assert [each.heads for each in small] == [each.heads for each in full]
+        assert fitted(full, width=384, budget=FULL["budget"]) == tuple(full)
+        assert all(
+            share(a) == pytest.approx(2 * share(b), rel=0.2)
+            for a, b in zip(full, small, strict=True)
+        )
+
+
+def test_between_two_is_between_them() -> None:
+    first, second = sizes("uniform"), sizes("wide-then-many")
+    middle = between(first, second, width=384, budget=FULL["budget"])
+    for a, m, b in zip(first, middle, second, strict=True):
+        assert min(a.heads, b.heads) <= m.heads <= max(a.heads, b.heads)
+    assert between(first, first, width=384, budget=FULL["budget"]) == tuple(first)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headwise.allocation.plan_file import read_allocation
+import headwise
+from headwise.allocation import read_allocation
 from headwise.cli import main
 
 PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
@@ -35,6 +36,21 @@ def test_the_default_is_said_to_be_only_theory(
     plan = read_allocation(file)
     assert plan.layers[0].heads == 9
     assert plan.parameters <= plan.budget == 3538944
+
+
+def test_the_command_prints_what_its_twin_returns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = headwise.plan(layers=6, width=384, length=256, budget=3538944, out=tmp_path / "a.json")
+    assert run(PLAN, capsys) == (0, f"{made}\n", "")
+    assert run(f"{PLAN} --json", capsys) == (0, f"{made.to_json()}\n", "")
+    assert read_allocation(tmp_path / "a.json") == made
+    table = made.table()
+    assert table["parameters"].sum() == made.parameters
+    assert table["share"].sum() == pytest.approx(1)
+    assert "<table" in made._repr_html_()
+    made.figure(tmp_path / "a.svg")
+    assert "6 × 64" in (tmp_path / "a.svg").read_text()
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from headwise.advise.probe.data.readers import read
+import headwise
+from headwise.advise.probe import probe_eval, read
 from headwise.advise.probe.descent import transition
 from headwise.cli import main
+from headwise.core.errors import InputError
 from headwise.tasks import sum_of_maxima
 
 
@@ -92,6 +94,29 @@ def test_json_and_figure(
     assert found["sentence"][:20] in capsys.readouterr().out
 
 
+def test_the_function_reads_files_as_the_command_does(
+    files: dict[str, list[Path]],
+    arrays: tuple[np.ndarray, np.ndarray],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = {"max_heads": 2, "positions": False, "state": tmp_path / "state.json"}
+    found = headwise.probe(*arrays, **options)
+    same = headwise.probe(files["npz"][0], inputs="X", targets="y", **options)
+    assert str(same) == str(found)
+    assert str(headwise.probe(*map(str, files["npy"]), **options)) == str(found)
+    state = str(options["state"])
+    path = str(files["npz"][0])
+    run("probe", path, "--max-heads", "2", "--no-positions", "--state", state)
+    assert capsys.readouterr().out == f"{found}\n"
+    with pytest.raises(InputError, match="there is no file"):
+        headwise.probe("none.npz")
+    with pytest.raises(InputError, match="by position or by name, not both"):
+        headwise.probe(*arrays, targets=arrays[1])
+    with pytest.raises(InputError, match=r"the figure is a .png, .svg, .pdf, .html file"):
+        headwise.probe(*arrays, figure="a.txt")
+
+
 def test_a_refusal_has_an_exit_code_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,4 +160,9 @@ def test_the_evaluation_prints_its_table(capsys: pytest.CaptureFixture[str]) -> 
     (row,) = json.loads(capsys.readouterr().out)["summary"]
     assert (row["given"], row["tasks"], row["exact"]) == ("function", 2, 2)
     assert run("probe-eval", "--seed", "5", "--tasks", "1", "--no-data") == 0
-    assert "exact" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "exact" in printed.out
+    assert printed.err.startswith("✓ function")
+    found = probe_eval(5, 1, data=False)
+    assert found.table.loc[0, "exact"] == len(found.rows) == 1
+    assert str(found).splitlines()[:4] == printed.out.splitlines()[:4]

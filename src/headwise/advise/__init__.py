@@ -1,1 +1,1 @@
-"""Advice: how many heads a task needs."""
+"""Advice: how many heads a task needs (`probe`), and where to put them (`plan`)."""

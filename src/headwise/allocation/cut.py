@@ -35,6 +35,7 @@ class Heads:
 
     @staticmethod
     def of(weights: Weights, index: int, layer: AttentionShape) -> "Heads":
+        """The projections of layer number `index`, which has the shape `layer`."""
         joint = weights[f"layers.{index}.qkv.weight"].double()
         queries = layer.heads * layer.qk_dim
         parts = joint.split([queries, queries, layer.heads * layer.v_dim])
@@ -43,6 +44,7 @@ class Heads:
 
     @property
     def shape(self) -> AttentionShape:
+        """How many heads there are, and of which dimensions."""
         heads, qk_dim, _ = self.query.shape
         return AttentionShape(heads=heads, qk_dim=qk_dim, v_dim=self.value.shape[1])
 

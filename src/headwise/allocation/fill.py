@@ -6,7 +6,8 @@ around what its share asks for, such that as few units as possible are left over
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,28 +18,61 @@ from headwise.theory.allocation import Item, choose, parameters
 _AROUND = (-1, 0, 1, 2)  # multiples beside the wished one
 
 
-@dataclass(frozen=True)
-class LayerShare:
-    """What a layer shall have: a share of the budget (in any unit) and a number of heads."""
+Layers = tuple[AttentionShape, ...]
+"""Attention layers, first to last: the one form of an allocation."""
+
+
+class Wish(NamedTuple):
+    """What a layer shall have: a share of the budget (in any unit) and a number of heads.
+
+    A wish is not whole numbers yet, so it is no shape; it does not leave this room.
+    """
 
     share: float
     heads: float
 
 
-def fill(
-    targets: Sequence[LayerShare], *, width: int, budget: int, multiple: int
-) -> tuple[AttentionShape, ...]:
-    """Shapes near the targets, as close below the budget as the multiples allow."""
-    least = len(targets) * parameters(width, 1, multiple, multiple)
+def attention_parameters(width: int, layers: Sequence[AttentionShape]) -> int:
+    """Weights of all projections, without biases."""
+    return sum(parameters(width, each.heads, each.qk_dim, each.v_dim) for each in layers)
+
+
+def fitted(
+    layers: Sequence[AttentionShape], *, width: int, budget: int, multiple: int = 4
+) -> Layers:
+    """The same heads and the same shares of the parameters, for another width or budget."""
+    return fill([_wish(layer) for layer in layers], width=width, budget=budget, multiple=multiple)
+
+
+def between(
+    first: Sequence[AttentionShape],
+    second: Sequence[AttentionShape],
+    *,
+    width: int,
+    budget: int,
+    multiple: int = 4,
+) -> Layers:
+    """Layers half-way between two: the geometric mean of their heads, and of their shares."""
+    wishes = [_in_shares(layers) for layers in (first, second)]
+    halfway = [
+        Wish(share=sqrt(a.share * b.share), heads=sqrt(a.heads * b.heads))
+        for a, b in zip(*wishes, strict=True)
+    ]
+    return fill(halfway, width=width, budget=budget, multiple=multiple)
+
+
+def fill(wishes: Sequence[Wish], *, width: int, budget: int, multiple: int) -> Layers:
+    """Shapes near the wishes, as close below the budget as the multiples allow."""
+    least = len(wishes) * parameters(width, 1, multiple, multiple)
     require(
         budget >= least,
         f"the budget of {budget:,} attention parameters is below the smallest possible one, "
-        f"{least:,}: one head of dimension {multiple} in each of {len(targets)} layers",
+        f"{least:,}: one head of dimension {multiple} in each of {len(wishes)} layers",
     )
     units = budget // (2 * width)  # of heads × (qk_dim + v_dim)
     layers = [
-        _Layer(wished, target.heads, width, multiple)
-        for wished, target in zip(_shares(targets, units, multiple), targets, strict=True)
+        _Layer(share, wish.heads, width, multiple)
+        for share, wish in zip(_shares(wishes, units, multiple), wishes, strict=True)
     ]
     items = [layer.item() for layer in layers]
     options = choose(items, units).options
@@ -86,10 +120,21 @@ class _Layer:
         return (dims[0], dims[1]), left
 
 
-def _shares(targets: Sequence[LayerShare], units: int, multiple: int) -> list[float]:
+def _wish(layer: AttentionShape) -> Wish:
+    return Wish(share=layer.heads * (layer.qk_dim + layer.v_dim), heads=layer.heads)
+
+
+def _in_shares(layers: Sequence[AttentionShape]) -> list[Wish]:
+    """The layers as wishes whose shares add up to one."""
+    wishes = [_wish(layer) for layer in layers]
+    total = sum(wish.share for wish in wishes)
+    return [wish._replace(share=wish.share / total) for wish in wishes]
+
+
+def _shares(wishes: Sequence[Wish], units: int, multiple: int) -> list[float]:
     """Units in proportion to the shares, but at least one head of the smallest size each."""
     least = 2.0 * multiple
-    shares = np.array([target.share for target in targets])
+    shares = np.array([wish.share for wish in wishes])
     low = np.zeros(len(shares), bool)
     while True:
         rest = units - least * low.sum()

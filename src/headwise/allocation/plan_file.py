@@ -1,12 +1,17 @@
-"""The plan file: which heads and dimensions in which layer, why, and how far to trust it."""
+"""The plan: which heads and dimensions in which layer, why, and how far to trust it."""
 
+import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from headwise.allocation.schedules import attention_parameters
+import pandas as pd
+
+from headwise.allocation.fill import Layers, attention_parameters
 from headwise.core.errors import InputError, require
 from headwise.core.files import read_spec, write_spec
-from headwise.core.spec import spec
+from headwise.core.lazy import Drawn
+from headwise.core.spec import spec, to_data
 from headwise.nets import AttentionShape
 
 
@@ -29,23 +34,40 @@ class Comparison:
 
 
 @spec
-class AllocationPlan:
+class Candidate:
+    """An allocation that was tried, and its loss minus uniform's on the seeds on which both ran.
+
+    The difference is None where it ran on no seed, its interval where it ran on one.
+    """
+
+    name: str
+    layers: Layers
+    against_uniform: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+
+
+@spec
+class AllocationPlan(Drawn):
     """Attention layers for a model of `width` and contexts of `length`, within `budget`.
 
     `budget` counts attention parameters. `schedule` names where the layers come from; `checked`
     says how they were compared with others, and is empty where they were not: then the plan is
-    the theory's default. `candidates` holds what was measured, a row for each.
+    the theory's default. `candidates` holds what was measured, the best first.
     """
+
+    drawn_by = "headwise.report.plan:draw"
 
     width: int
     length: int
-    layers: tuple[AttentionShape, ...]
+    layers: Layers
     budget: int
     schedule: str
     reasons: tuple[str, ...]
     checked: str = ""
     against_uniform: Comparison | None = None
-    candidates: tuple[dict[str, Any], ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -69,15 +91,89 @@ class AllocationPlan:
         """Attention parameters of all layers."""
         return attention_parameters(self.width, self.layers)
 
+    def table(self) -> pd.DataFrame:
+        """One row a layer: heads, dimensions, parameters, and their share of all."""
+        rows = [
+            {
+                "layer": index,
+                "heads": layer.heads,
+                "qk_dim": layer.qk_dim,
+                "v_dim": layer.v_dim,
+                "parameters": attention_parameters(self.width, (layer,)),
+            }
+            for index, layer in enumerate(self.layers)
+        ]
+        table = pd.DataFrame(rows)
+        return table.assign(share=table["parameters"] / self.parameters)
 
-def read_allocation(path: Path) -> AllocationPlan:
+    def candidate_table(self) -> pd.DataFrame:
+        """One row an allocation that was tried, the best first; empty where none was."""
+        columns = ["name", "layers", "against_uniform", "low", "high", "seeds"]
+        return pd.DataFrame(
+            [[getattr(each, name) for name in columns] for each in self.candidates],
+            columns=columns,
+        ).drop(columns="layers")
+
+    def __str__(self) -> str:
+        lines = [self.schedule, self._shown(self.table()).to_string(index=False), self._spent]
+        if self.against_uniform is not None:
+            lines.append(f"expected loss: {self.against_uniform}")
+        if self.candidates:
+            lines.append(self._shown(self.candidate_table()).to_string(index=False))
+        lines += [f"- {reason}" for reason in self.reasons]
+        return "\n".join([*lines, f"checked: {self.checked or 'not at all'}"])
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<b>{escape(self.schedule)}</b>",
+            self._shown(self.table()).to_html(index=False),
+            f"<p>{self._spent}</p>",
+        ]
+        if self.against_uniform is not None:
+            parts.append(f"<p>expected loss: {escape(str(self.against_uniform))}</p>")
+        if self.candidates:
+            parts.append(self._shown(self.candidate_table()).to_html(index=False))
+        said = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        checked = escape(self.checked or "not at all")
+        return "\n".join([*parts, f"<ul>{said}</ul>", f"<p>checked: {checked}</p>"])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Notebooks show the plan in words and tables; `figure()` draws it."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+    @property
+    def _spent(self) -> str:
+        return f"{self.parameters:,} of {self.budget:,} attention parameters"
+
+    @staticmethod
+    def _shown(table: pd.DataFrame) -> pd.DataFrame:
+        """Numbers as a person reads them."""
+        ways = {
+            "parameters": "{:,}".format,
+            "share": "{:.1%}".format,
+            **dict.fromkeys(("against_uniform", "low", "high"), _signed),
+        }
+        return table.assign(
+            **{name: table[name].map(way) for name, way in ways.items() if name in table}
+        )
+
+    def to_json(self) -> str:
+        """What the plan file holds, in one line."""
+        return json.dumps(to_data(self), ensure_ascii=False)
+
+
+def read_allocation(path: str | Path) -> AllocationPlan:
     """A plan from its file."""
-    plan = read_spec(path, "a plan")
+    plan = read_spec(Path(path), "a plan")
     if not isinstance(plan, AllocationPlan):
         raise InputError(f"{path} is not a plan made by `headwise plan`")
     return plan
 
 
-def write_allocation(plan: AllocationPlan, path: Path) -> None:
+def write_allocation(plan: AllocationPlan, path: str | Path) -> None:
     """Write atomically: the whole plan or nothing."""
     write_spec(plan, path)
+
+
+def _signed(number: float | None) -> str:
+    return "" if number is None or pd.isna(number) else f"{number:+.4f}"

@@ -1,7 +1,7 @@
 """Named ways to share a budget of attention parameters out over layers.
 
-A schedule says, layer by layer, which share of the budget it gets and how wide its heads are; then
-`fill` makes shapes of it that can be built. All schedules of one budget spend it equally but for
+A schedule says, layer by layer, which share of the budget it gets and how many heads; then `fill`
+makes shapes of it that can be built. All schedules of one budget spend it equally but for
 rounding: head dimensions are multiples of `multiple`, so that what is left over is less than one
 more multiple in the queries and keys, or in the values, of the layer with the fewest heads.
 """
@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwise.allocation.fill import LayerShare, fill
+from headwise.allocation.fill import Layers, Wish, fill
 from headwise.core.errors import require
-from headwise.nets import AttentionShape
-from headwise.theory.allocation import parameters
 from headwise.theory.checks import whole
 
 _USUAL_DIMS = (64, 32, 16, 8)
@@ -36,56 +34,52 @@ def schedule(
     layers: int,
     width: int,
     budget: int,
-    head_dim: int | None = None,
+    heads: int | None = None,
+    first_heads: int = 1,
     multiple: int = 4,
     seed: int = 0,
-) -> tuple[AttentionShape, ...]:
+) -> Layers:
     """The named schedule's layers at this budget of attention parameters, never above it.
 
-    `head_dim` is the uniform schedule's; by default 64, or as much as leaves 4 heads a layer.
-    `seed` matters to "random" alone.
+    `heads` is the uniform schedule's number of heads a layer, to which the others are relative;
+    see `uniform_heads` for the default. The first layer gets at least `first_heads`, and the
+    others give of theirs where that takes more than its share. `seed` matters to "random" alone.
     """
     require(name in SCHEDULES, f"no schedule is called {name!r}; there are {', '.join(SCHEDULES)}")
-    grid = UniformLayers.of(layers, width, budget, head_dim, multiple)
-    return fill(targets(name, grid, seed), width=width, budget=budget, multiple=multiple)
-
-
-@dataclass(frozen=True)
-class UniformLayers:
-    """What the uniform schedule is at a budget, to which the others are relative."""
-
-    layers: int
-    heads: int
-    share: float  # heads × dimension of a layer
-
-    @staticmethod
-    def of(
-        layers: int, width: int, budget: int, head_dim: int | None = None, multiple: int = 4
-    ) -> "UniformLayers":
-        layers, width = whole("layers", layers, most=10_000), whole("width", width)
-        multiple = whole("multiple", multiple, most=width)
-        share = whole("budget", budget) / (4 * width * layers)
-        dim = usual_head_dim(share, multiple) if head_dim is None else whole("head_dim", head_dim)
-        return UniformLayers(layers, max(1, round(share / dim)), share)
-
-
-def targets(name: str, grid: UniformLayers, seed: int = 0) -> tuple[LayerShare, ...]:
-    """What the named schedule wishes for every layer, whatever the width."""
-    require(name in SCHEDULES, f"no schedule is called {name!r}; there are {', '.join(SCHEDULES)}")
+    usual = uniform_heads(layers=layers, width=width, budget=budget, multiple=multiple)
+    heads = usual if heads is None else whole("heads", heads)
     rng = np.random.default_rng([seed, 0x5CED])
-    pattern = SCHEDULES[name].pattern(grid.layers, grid.heads, rng)
-    return tuple(LayerShare(share=part, heads=grid.heads * count) for part, count in pattern)
+    wishes = [
+        Wish(share=share, heads=heads * count)
+        for share, count in SCHEDULES[name].pattern(layers, heads, rng)
+    ]
+    if first_heads > wishes[0].heads:
+        least = (first_heads * multiple + 1) / _share(layers, width, budget)
+        wishes = _more_at_first(wishes, first_heads, least)
+    return fill(wishes, width=width, budget=budget, multiple=multiple)
 
 
-def usual_head_dim(share: float, multiple: int) -> int:
-    """The largest usual head dimension of which `share` numbers make four heads."""
+def uniform_heads(*, layers: int, width: int, budget: int, multiple: int = 4) -> int:
+    """Heads of a uniform layer at this budget: of dimension 64, or less where 4 would not fit."""
+    layers, width = whole("layers", layers, most=10_000), whole("width", width)
+    multiple = whole("multiple", multiple, most=width)
+    share = _share(layers, width, whole("budget", budget))
     fitting = [dim for dim in _USUAL_DIMS if share >= _USUAL_HEADS * dim and dim % multiple == 0]
-    return fitting[0] if fitting else multiple
+    return max(1, round(share / (fitting[0] if fitting else multiple)))
 
 
-def attention_parameters(width: int, layers: tuple[AttentionShape, ...]) -> int:
-    """Weights of all projections, without biases."""
-    return sum(parameters(width, each.heads, each.qk_dim, each.v_dim) for each in layers)
+def _share(layers: int, width: int, budget: int) -> float:
+    """Heads × dimension of a uniform layer."""
+    return budget / (4 * width * layers)
+
+
+def _more_at_first(wishes: list[Wish], heads: int, least: float) -> list[Wish]:
+    """The first layer with so many heads, which take `least` of the uniform share or more."""
+    (first, *rest), others = wishes, sum(wish.share for wish in wishes[1:])
+    if least > first.share and rest:
+        left = max(others + first.share - least, 1e-9) / others
+        rest = [wish._replace(share=wish.share * left) for wish in rest]
+    return [Wish(share=max(first.share, least), heads=heads), *rest]
 
 
 def _uniform(layers: int, heads: float, rng: np.random.Generator) -> list[tuple[float, float]]:
@@ -117,7 +111,7 @@ def _many_then_one(
 
 
 def _random(layers: int, heads: float, rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Shares from 1/2 to 3/2, and heads half, as or twice as wide as the uniform ones, by lot."""
+    """At random: shares from 1/2 to 3/2, and heads half, as or twice as wide as uniform's."""
     shares = rng.uniform(0.5, 1.5, layers)
     widths = 2.0 ** rng.integers(-1, 2, layers)
     return [(float(part), float(part / wide)) for part, wide in zip(shares, widths, strict=True)]
@@ -134,5 +128,5 @@ SCHEDULES: Mapping[str, Schedule] = {
     "wide-then-many": Schedule("few wide heads, then many narrow", "2606.27449", _wide_then_many),
     "rising": Schedule("more heads with depth", "OpenELM, 2404.14619", _rising),
     "many-then-one": Schedule("many heads, then one a layer", "2408.04532", _many_then_one),
-    "random": Schedule("by lot", "a control", _random),
+    "random": Schedule("at random", "a control", _random),
 }

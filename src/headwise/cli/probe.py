@@ -1,19 +1,12 @@
 """`headwise probe`: how many heads does this task need? `headwise probe-eval`: how often right?"""
 
-import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from headwise.cli.progress import described_progress
-from headwise.core.errors import require
-
-if TYPE_CHECKING:
-    from headwise.advise.probe.finding import Finding
+from headwise.cli.progress import progress_bar
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
@@ -41,6 +34,13 @@ def probe(
         str | None, typer.Option(help="The column that names the sequence (CSV, Parquet).")
     ] = None,
     kind: Annotated[TargetKind | None, typer.Option(help="Found out unless given.")] = None,
+    positions: Annotated[
+        bool | None,
+        typer.Option(
+            "--positions/--no-positions",
+            help="Whether the order of the tokens matters; found out unless given.",
+        ),
+    ] = None,
     max_heads: Annotated[int, typer.Option(help="Try up to so many heads.")] = 12,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 120.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal findings.")] = 0,
@@ -48,7 +48,7 @@ def probe(
         Path | None, typer.Option(help="Keep finished training in this file and go on from it.")
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Write the figure: .png, .svg or .html.")
+        Path | None, typer.Option(help="Write the figure: .png, .svg, .pdf or .html.")
     ] = None,
     jobs: JobsOption = None,
     as_json: JsonOption = False,
@@ -59,30 +59,26 @@ def probe(
 
     Example: `headwise probe data.npz --inputs X --targets y`
     """
-    from headwise.advise.probe.ask import probe as find
-    from headwise.advise.probe.data.readers import read
+    from headwise.advise.probe import probe as find
 
-    require(
-        figure is None or figure.suffix in (".png", ".svg", ".html"),
-        "a figure is a .png, .svg or .html file",
-    )
-    found_data = read(data, inputs, targets, mask, sequence)
-    with described_progress() as on_progress:
+    with progress_bar("probe") as on_progress:
         finding = find(
-            found_data.inputs,
-            found_data.targets,
-            mask=found_data.mask,
+            *data,
+            inputs=inputs,
+            targets=targets,
+            mask=mask,
+            sequence=sequence,
             kind=kind.value if kind else None,
+            positions=positions,
             max_heads=max_heads,
             seconds=seconds,
             seed=seed,
             state=state,
+            figure=figure,
             jobs=jobs,
             on_progress=on_progress,
         )
-    if figure is not None:
-        finding.figure(figure)
-    print(finding.to_json()) if as_json else _show(finding)
+    print(finding.to_json() if as_json else finding)
     if not finding.conclusive:
         raise typer.Exit(REFUSED)
 
@@ -105,42 +101,15 @@ def probe_eval(
 
     Example: `headwise probe-eval --seed 2024 --tasks 40`
     """
-    from headwise.advise.probe.evaluate import attempts, rows, table
+    from headwise.advise.probe import probe_eval as evaluate
 
-    require(tasks >= 1, f"tasks is {tasks}; at least one is needed")
-    console, found = Console(stderr=True), []
-    for attempt in attempts(seed, tasks, 0, data, function, samples, jobs=jobs):
-        found.append(attempt)
-        answer, mark = attempt.finding.heads, "✓" if attempt.off == 0 else "✗"
-        console.print(
-            f"{mark} {attempt.given}: {answer or 'no answer'} "
-            f"(confidence {attempt.finding.confidence:.2f}, {attempt.seconds:.0f} s)  "
-            f"{attempt.trial}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    summary = table(found)
-    if as_json:
-        records = {"summary": summary.to_dict("records"), "rows": rows(found).to_dict("records")}
-        print(json.dumps(records, default=str))
-        return
-    listing = Table(f"{tasks} tasks of seed {seed}", *summary["given"])
-    for name in summary.columns.drop("given"):
-        listing.add_row(name, *map(str, summary[name]))
-    Console().print(listing)
-
-
-def _show(finding: "Finding") -> None:
-    console = Console()
-    console.print(f"[bold]{finding.sentence}[/bold]", highlight=False)
-    for note in finding.notes:
-        console.print(note, highlight=False)
-    errors = finding.errors()
-    if len(errors):
-        listing = Table("heads", "held-out error", box=None)
-        for heads, error in errors.items():
-            style = "bold" if heads == finding.heads else ""
-            listing.add_row(str(heads), f"{error:.1e}", style=style)
-        console.print(listing)
-    if finding.settled_by:
-        console.print(f"What would settle it: {finding.settled_by}.")
+    found = evaluate(
+        seed,
+        tasks,
+        samples=samples,
+        data=data,
+        function=function,
+        jobs=jobs,
+        on_progress=lambda fraction, attempt: typer.echo(attempt, err=True),
+    )
+    print(found.to_json() if as_json else found)

@@ -9,9 +9,10 @@ import pandas as pd
 from headwise.core.errors import InputError, require
 from headwise.core.files import appearing
 from headwise.core.progress import OnProgress, quiet
+from headwise.core.workers import worker_count
 from headwise.lab.check import check_study
 from headwise.lab.conduct import StudyState, conduct
-from headwise.lab.crew import WorkerDied, worker_count
+from headwise.lab.crew import WorkerDied
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
 from headwise.lab.study import Study

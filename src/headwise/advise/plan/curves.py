@@ -6,91 +6,83 @@ shares the budget out by them. Cutting after training is not training at that si
 is a candidate like any other.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from headwise.advise.plan.scale import TrialScale
-from headwise.allocation.fill import LayerShare
-from headwise.lab.kinds.cut_layer import Cut
+from headwise.allocation.fill import Layers, attention_parameters
+from headwise.lab.kinds.cut_layer import Cut, Way
 from headwise.lab.run import Run
-from headwise.nets import AttentionShape, DecoderShape
-from headwise.theory.allocation import LayerCurve, Shape, allocate
+from headwise.nets.decoder import DecoderShape
+from headwise.nets.shape import AttentionShape
+from headwise.theory.allocation import Item, choose
 
 TIMES = 2  # the trained decoder has so many times the budget
 KEPT = (0.125, 0.25, 0.375, 0.5, 0.75)
+WAYS: tuple[Way, ...] = ("dimension", "count")
 SEEDS = 2
 
-Increases = Callable[[list[Run]], list[float]]
-"""Do these runs; of each, the increase of the held-out loss."""
 
+@dataclass(frozen=True)
+class LayerCuts:
+    """The runs that measure a trained decoder's layers, and what is made of their results."""
 
-def trained_first(
-    task: object, shape: DecoderShape, scale: TrialScale, first_seed: int
-) -> list[Run]:
-    """The runs that only train: everything after them is cheap."""
-    seeds = range(first_seed, first_seed + SEEDS)
-    return [_run(task, shape, scale, Cut(), seed) for seed in seeds]
+    task: Any
+    shape: DecoderShape
+    scale: TrialScale
+    first_seed: int
 
+    @property
+    def training_runs(self) -> list[Run]:
+        """The runs that only train: everything after them is cheap."""
+        return [self._run(Cut(), seed) for seed in self._seeds]
 
-def cuts(task: object, shape: DecoderShape, scale: TrialScale, first_seed: int) -> list[Run]:
-    """A run for every layer, way, share and seed."""
-    return [
-        _run(task, shape, scale, cut, seed)
-        for cut in _cuts(shape)
-        for seed in range(first_seed, first_seed + SEEDS)
-    ]
+    @property
+    def cut_runs(self) -> list[Run]:
+        """A run for every layer, way, share and seed."""
+        return [self._run(cut, seed) for cut in self._cuts() for seed in self._seeds]
 
+    def solve(self, increases: Sequence[float]) -> Layers:
+        """The best layers within the budget, by the increases of the loss in `cut_runs`' order."""
+        cuts = self._cuts()
+        mean = np.reshape(increases, (len(cuts), SEEDS)).mean(1)
+        options, items = [], []
+        for index, layer in enumerate(self.shape.layers):
+            losses: dict[AttentionShape, float] = {layer: 0.0}
+            for cut, increase in zip(cuts, mean, strict=True):
+                if cut.layer == index:
+                    losses[cut.kept(self.shape)] = float(increase)
+            costs = [attention_parameters(self.scale.width, (each,)) for each in losses]
+            options.append(list(losses))
+            items.append(Item(np.array(costs, float), np.array(list(losses.values()))))
+        found = choose(items, self.scale.budget)
+        return tuple(each[option] for each, option in zip(options, found.options, strict=True))
 
-def _run(task: object, shape: DecoderShape, scale: TrialScale, cut: Cut, seed: int) -> Run:
-    training = scale.training()
-    return Run(kind="cut-layer", task=task, net=shape, training=training, measure=cut, seed=seed)
+    @property
+    def _seeds(self) -> range:
+        return range(self.first_seed, self.first_seed + SEEDS)
 
-
-def solve(
-    shape: DecoderShape, scale: TrialScale, increases: Sequence[float]
-) -> tuple[tuple[LayerShare, ...], tuple[LayerCurve, ...]]:
-    """The targets of the best allocation by these increases, in the order of `cuts`."""
-    tried = _cuts(shape)
-    mean = np.reshape(increases, (len(tried), SEEDS)).mean(1)
-    curves = []
-    for index, layer in enumerate(shape.layers):
-        losses: dict[Shape, float] = {_shape(layer): 0.0}
-        for cut, increase in zip(tried, mean, strict=True):
-            if cut.layer == index:
-                losses[_shape(cut.kept(shape))] = float(increase)
-        curves.append(LayerCurve(tuple(losses), tuple(losses.values())))
-    found = allocate(curves, scale.budget, width=scale.width)
-    targets = tuple(
-        LayerShare(share=float(h * (q + v)), heads=float(h)) for h, q, v in found.layers
-    )
-    return targets, tuple(curves)
-
-
-def half_way(first: Sequence[LayerShare], second: Sequence[LayerShare]) -> tuple[LayerShare, ...]:
-    """Shares and heads between two, in the geometric mean; shares are compared as fractions."""
-    totals = [sum(target.share for target in each) for each in (first, second)]
-    return tuple(
-        LayerShare(
-            share=float(np.sqrt(a.share / totals[0] * b.share / totals[1])),
-            heads=float(np.sqrt(a.heads * b.heads)),
+    def _run(self, cut: Cut, seed: int) -> Run:
+        return Run(
+            kind="cut-layer",
+            task=self.task,
+            net=self.shape,
+            training=self.scale.training(),
+            measure=cut,
+            seed=seed,
         )
-        for a, b in zip(first, second, strict=True)
-    )
 
-
-def _cuts(shape: DecoderShape) -> list[Cut]:
-    """Every cut that changes a layer, once."""
-    found: dict[tuple[int, Shape], Cut] = {}
-    for index, layer in enumerate(shape.layers):
-        for keep in KEPT:
-            for way in ("dimension", "count"):
+    def _cuts(self) -> list[Cut]:
+        """Every cut that changes a layer, once."""
+        cuts: dict[tuple[int, AttentionShape], Cut] = {}
+        for index, layer in enumerate(self.shape.layers):
+            for keep, way in product(KEPT, WAYS):
                 cut = Cut(layer=index, way=way, keep=keep)
-                kept = _shape(cut.kept(shape))
-                if kept != _shape(layer):
-                    found.setdefault((index, kept), cut)
-    return list(found.values())
-
-
-def _shape(layer: AttentionShape) -> Shape:
-    return layer.heads, layer.qk_dim, layer.v_dim
+                kept = cut.kept(self.shape)
+                if kept != layer:
+                    cuts.setdefault((index, kept), cut)
+        return list(cuts.values())

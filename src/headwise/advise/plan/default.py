@@ -5,69 +5,35 @@ count, theorem 2); for everything else the published recommendations contradict 
 the default is uniform.
 """
 
-from headwise.allocation.fill import LayerShare, fill
+from headwise.advise.plan.request import PlanRequest
+from headwise.allocation.fill import Layers
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.allocation.schedules import UniformLayers, targets
-from headwise.core.errors import require
-from headwise.nets import AttentionShape
-from headwise.theory.allocation import parameters
-from headwise.theory.checks import whole
 from headwise.theory.head_count import heads_needed
 
 DEFAULT = "theory's default"
+UNTRAINED = "Only theory: nothing was trained. Give --text or --data to have it measured."
 
 
-def default_plan(
-    *,
-    layers: int,
-    width: int,
-    length: int,
-    budget: int,
-    intrinsic_dim: int | None = None,
-    head_dim: int | None = None,
-    multiple: int = 4,
-) -> AllocationPlan:
-    """Uniform layers, with at least `intrinsic_dim` heads in the first; not checked on data."""
-    length = whole("length", length)
-    grid = UniformLayers.of(layers, width, budget, head_dim, multiple)
-    wished = default_targets(grid, width, budget, intrinsic_dim, multiple)
-    shapes = fill(wished, width=width, budget=budget, multiple=multiple)
+def default_plan(request: PlanRequest, unmeasured: str = UNTRAINED) -> AllocationPlan:
+    """Uniform layers, with at least `intrinsic_dim` heads in the first; not checked on data.
+
+    `unmeasured` says why not.
+    """
+    layers = request.schedule("uniform", request.intrinsic_dim or 1)
+    reasons = _reasons(layers, request.length, request.intrinsic_dim)
     return AllocationPlan(
-        width=width,
-        length=length,
-        layers=shapes,
-        budget=budget,
+        width=request.width,
+        length=request.length,
+        layers=layers,
+        budget=request.budget,
         schedule=DEFAULT,
-        reasons=(*_reasons(shapes, length, intrinsic_dim),),
+        reasons=(*reasons, unmeasured),
+        seed=request.seed,
     )
 
 
-def default_targets(
-    grid: UniformLayers, width: int, budget: int, intrinsic_dim: int | None, multiple: int
-) -> tuple[LayerShare, ...]:
-    """What every layer shall have by theory alone."""
-    wished = list(targets("uniform", grid))
-    if intrinsic_dim is None:
-        return tuple(wished)
-    needed = whole("intrinsic_dim", intrinsic_dim)
-    least = parameters(width, needed + grid.layers - 1, multiple, multiple)
-    require(
-        budget >= least,
-        f"{needed} heads of dimension {multiple} in the first of {grid.layers} layers take "
-        f"{least:,} attention parameters; the budget is {budget:,}",
-    )
-    smallest = (needed * multiple + 1) / grid.share  # in units of the uniform share
-    if smallest > 1:  # the others give some of theirs
-        rest = (grid.layers - smallest) / max(1, grid.layers - 1)
-        wished = [LayerShare(share=max(rest, 1e-9), heads=target.heads) for target in wished]
-    wished[0] = LayerShare(share=max(1.0, smallest), heads=max(needed, grid.heads))
-    return tuple(wished)
-
-
-def _reasons(
-    shapes: tuple[AttentionShape, ...], length: int, intrinsic_dim: int | None
-) -> list[str]:
-    first, widest = shapes[0], max(shape.qk_dim for shape in shapes)
+def _reasons(layers: Layers, length: int, intrinsic_dim: int | None) -> list[str]:
+    first, widest = layers[0], max(layer.qk_dim for layer in layers)
     reasons = []
     if intrinsic_dim is not None:
         bound = heads_needed(intrinsic_dim)
@@ -87,5 +53,4 @@ def _reasons(
             "tokens (the low-rank bottleneck, 2002.07028); softmax forgives much of that, and more "
             "the longer the row (see `headwise bound saturation`)."
         )
-    reasons.append("Only theory: nothing was trained. Give --text or --data to have it measured.")
     return reasons

@@ -1,15 +1,12 @@
-"""What a race says, in words and rows: the plan's reasons, its check, its table."""
+"""What a race says, in words and rows: the plan's reasons, its check, its candidates."""
 
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite
 
-from headwise.advise.plan.race import UNIFORM, Race, interval
+from headwise.advise.plan.race import UNIFORM, Race
 from headwise.advise.plan.scale import TrialScale
-from headwise.allocation.plan_file import Comparison
-from headwise.nets import AttentionShape
-
-if TYPE_CHECKING:
-    from headwise.advise.plan.measured import Request
+from headwise.allocation.fill import Layers
+from headwise.allocation.plan_file import Candidate, Comparison
+from headwise.core.intervals import Interval
 
 UNIT = "nats a token on held-out data"
 
@@ -17,39 +14,58 @@ UNIT = "nats a token on held-out data"
 def comparison(outcome: Race) -> Comparison:
     """The winner against uniform, on fresh seeds if there are; uniform against itself is zero."""
     if outcome.winner == UNIFORM:
-        mean, low, high, seeds = 0.0, 0.0, 0.0, outcome.seeds(UNIFORM)
+        seeds = outcome.seeds(UNIFORM)
+        found = Interval(0.0, 0.0, 0.0, len(seeds))
     else:
         seeds = list(outcome.fresh_seeds) or outcome.seeds(outcome.winner)
-        mean, low, high = interval(outcome.differences(outcome.winner, seeds))
-    level = sum(outcome.losses[UNIFORM, seed] for seed in seeds) / len(seeds)
+        found = outcome.against_uniform(outcome.winner, seeds)
+    level = [outcome.losses[UNIFORM, seed] for seed in seeds if (UNIFORM, seed) in outcome.losses]
     return Comparison(
-        difference=mean, low=low, high=high, uniform=level, unit=UNIT, seeds=len(seeds)
+        difference=found.mean,
+        low=found.low,
+        high=found.high,
+        uniform=sum(level) / len(level),
+        unit=UNIT,
+        seeds=found.seeds,
     )
 
 
-def rows(outcome: Race, full: dict[str, tuple[AttentionShape, ...]]) -> list[dict[str, Any]]:
-    """One row a candidate: its layers, and its loss minus uniform's over the seeds it ran on."""
+def rows(outcome: Race, full: dict[str, Layers]) -> tuple[Candidate, ...]:
+    """The candidates, best first: their layers, and their loss minus uniform's."""
+
+    def known(number: float) -> float | None:
+        return number if isfinite(number) else None
+
     table = []
     for name, layers in full.items():
-        seeds = outcome.seeds(name)
-        mean, low, high = interval(outcome.differences(name, seeds))
+        found = outcome.against_uniform(name)
         table.append(
-            {
-                "candidate": name,
-                "layers": layers,
-                "against_uniform": mean,
-                "low": low if isfinite(low) else None,
-                "high": high if isfinite(high) else None,
-                "seeds": len(seeds),
-            }
+            Candidate(
+                name=name,
+                layers=layers,
+                against_uniform=known(found.mean),
+                low=known(found.low),
+                high=known(found.high),
+                seeds=found.seeds,
+            )
         )
-    return sorted(table, key=lambda row: float(row["against_uniform"]))
+    return tuple(
+        sorted(table, key=lambda row: inf if row.against_uniform is None else row.against_uniform)
+    )
 
 
 def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
+    """Why this candidate, and how much that is worth."""
     found = comparison(outcome)
     said = []
-    if outcome.winner == UNIFORM:
+    if outcome.winner == UNIFORM and not outcome.in_time:
+        compared = sum(bool(outcome.differences(name, outcome.seeds(name))) for name in names) - 1
+        said.append(
+            f"Time ran out before the race was decided. Of {len(names) - 1} other allocations "
+            f"{compared} were compared with uniform, and none is clearly better on what is known, "
+            "so uniform it is."
+        )
+    elif outcome.winner == UNIFORM:
         said.append(
             f"None of {len(names) - 1} other allocations was better than uniform on these data "
             "when it counted, so uniform it is."
@@ -58,7 +74,7 @@ def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
         said.append(
             f"{outcome.winner} had the least loss of {len(names)} allocations at equal attention "
             f"parameters: {found}. Time ran out before a check on fresh seeds, so that number is "
-            "flattered by the choice; the same command goes on."
+            "flattered by the choice."
         )
     else:
         said.append(
@@ -79,12 +95,12 @@ def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
     return said
 
 
-def said(outcome: Race, scale: TrialScale, data: str, request: "Request") -> str:
+def said(outcome: Race, scale: TrialScale, data: str, layers: int) -> str:
     """How the plan was checked."""
     seeds = len(outcome.seeds(UNIFORM)) - len(outcome.fresh_seeds)
     fresh = f", then {len(outcome.fresh_seeds)} fresh ones" if outcome.fresh_seeds else ""
     return (
-        f"decoders with RoPE of {request.layers} layers, width {scale.width}, "
+        f"decoders with RoPE of {layers} layers, width {scale.width}, "
         f"length {scale.length}, "
         f"{scale.steps} steps of {scale.batch} windows on {data}; successive halving over "
         f"up to {seeds} seeds{fresh}"

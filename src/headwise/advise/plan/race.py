@@ -7,17 +7,18 @@ that comparison is not flattered by the choice.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
 
 from headwise.core.errors import require
+from headwise.core.intervals import Interval
 
 UNIFORM = "uniform"
 
 Pair = tuple[str, int]
 Measure = Callable[[str, list[Pair]], dict[Pair, float]]
-"""`measure(what, pairs)`: the loss of every (candidate, seed)."""
+"""`measure(what, pairs)`: the loss of every (candidate, seed); of fewer if the time is over."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,6 @@ class Rungs:
         return sum(c * s for c, s in zip(entered, self.seeds, strict=True)) + 2 * self.fresh
 
 
-class OutOfTime(Exception):
-    """The time budget is spent; `measure` raises it."""
-
-
 FULL, FEWER, FEWEST = Rungs(), Rungs((2, 2), (1000, 3), 3), Rungs((1, 2), (1000, 3), 2)
 
 
@@ -54,7 +51,8 @@ class Race:
 
     winner: str
     losses: dict[Pair, float]
-    fresh_seeds: tuple[int, ...]
+    fresh_seeds: tuple[int, ...] = ()
+    in_time: bool = True
 
     def differences(self, name: str, seeds: Iterable[int]) -> list[float]:
         """Loss minus uniform's, on the seeds on which both ran."""
@@ -65,64 +63,52 @@ class Race:
             if mine in self.losses and uniform in self.losses
         ]
 
+    def against_uniform(self, name: str, seeds: Iterable[int] | None = None) -> Interval:
+        """The mean difference and its interval, over these seeds or over all."""
+        return Interval.of(self.differences(name, self.seeds(name) if seeds is None else seeds))
+
     def seeds(self, name: str) -> list[int]:
+        """The seeds on which a candidate ran."""
         return sorted(seed for candidate, seed in self.losses if candidate == name)
 
 
 def race(names: Sequence[str], measure: Measure, rungs: Rungs, first_seed: int = 0) -> Race:
     """Find the candidate of least loss; `names` include uniform, which runs in every round.
 
-    If time runs out after the first round, what is known decides, and against uniform only a
-    candidate whose interval is clear of zero.
+    If time runs out, what is known decides, and against uniform only a candidate whose interval
+    is clear of zero.
     """
     assert UNIFORM in names
     losses: dict[Pair, float] = {}
-    left, seed, in_time = list(names), first_seed, True
+    left, seed = list(names), first_seed
 
-    def differences(name: str, seeds: Iterable[int]) -> list[float]:
-        return Race(name, losses, ()).differences(name, seeds)
+    def measured(what: str, entered: Sequence[str], seeds: range) -> bool:
+        """Were all measured in time?"""
+        pairs = [(name, each) for name in entered for each in seeds]
+        losses.update(measure(what, pairs))
+        return losses.keys() >= set(pairs)
 
     def mean(name: str) -> float:
-        return float(np.mean(differences(name, range(first_seed, seed))))
+        differences = Race(name, losses).differences(name, range(first_seed, seed))
+        return float(np.mean(differences)) if differences else inf
 
+    in_time = True
     for number, (count, enter) in enumerate(zip(rungs.seeds, rungs.enter, strict=True), 1):
         if number > 1:
             best = sorted((name for name in left if name != UNIFORM), key=mean)[:enter]
             left = [UNIFORM, *best]
-        added = range(seed, seed + count)
         what = f"round {number} of {len(rungs.seeds)}: {len(left)} candidates"
-        try:
-            losses |= measure(what, [(name, each) for name in left for each in added])
-        except OutOfTime:
-            if number == 1:
-                raise
-            in_time = False
-            break
+        in_time = measured(what, left, range(seed, seed + count))
         seed += count
-    winner = min(left, key=mean)
+        if not in_time:
+            break
+    winner = min(left, key=lambda name: (mean(name), name != UNIFORM))
     if winner == UNIFORM:
-        return Race(winner, losses, ())
-    fresh = tuple(range(seed, seed + rungs.fresh))
-    try:
-        if in_time:
-            pairs = [(name, each) for name in (winner, UNIFORM) for each in fresh]
-            losses |= measure(f"checking {winner} on fresh seeds", pairs)
-    except OutOfTime:
-        in_time = False
-    if in_time:
-        better = float(np.mean(differences(winner, fresh))) <= 0
-        return Race(winner if better else UNIFORM, losses, fresh)
-    clear = interval(differences(winner, range(first_seed, seed)))[2] < 0
-    return Race(winner if clear else UNIFORM, losses, ())
-
-
-def interval(differences: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95 % t-interval; infinite where there are fewer than two."""
-    mean = float(np.mean(differences)) if len(differences) else 0.0
-    if len(differences) < 2:
-        return mean, -inf, inf
-    from scipy.stats import t
-
-    error = float(np.std(differences, ddof=1)) / sqrt(len(differences))
-    half = float(t.ppf(0.975, len(differences) - 1)) * error
-    return mean, mean - half, mean + half
+        return Race(UNIFORM, losses, in_time=in_time)
+    fresh = range(seed, seed + rungs.fresh)
+    if in_time and measured(f"checking {winner} on fresh seeds", (winner, UNIFORM), fresh):
+        checked = Race(winner, losses, tuple(fresh))
+        better = checked.against_uniform(winner, fresh).mean <= 0
+        return checked if better else Race(UNIFORM, losses, tuple(fresh))
+    clear = Race(winner, losses).against_uniform(winner).sign == "better"
+    return Race(winner if clear else UNIFORM, losses, in_time=False)

@@ -8,15 +8,15 @@ plan warns. The choice rests on a nominal speed and not on a clock, so that equa
 equal plans on every machine.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
 from headwise.advise.plan.race import Rungs
-from headwise.allocation.fill import LayerShare, fill
+from headwise.advise.plan.request import PlanRequest
+from headwise.allocation.fill import Layers
 from headwise.core.errors import InputError
-from headwise.nets import AttentionShape, DecoderShape
+from headwise.nets import DecoderShape
 from headwise.training import TextTraining
 
 _FLOPS_PER_SECOND = 2.0e10  # of one core; a step also takes some time for its operations
@@ -46,14 +46,9 @@ class TrialScale:
         """Whether trials are as wide and as long as the plan."""
         return self.factor == self.shorter == 1
 
-    def layers(self, targets: Sequence[LayerShare], times: int = 1) -> tuple[AttentionShape, ...]:
-        """The targets' layers at this scale, with `times` the budget."""
-        budget = self.budget * times
-        return fill(targets, width=self.width, budget=budget, multiple=self.multiple)
-
     def decoder(
         self,
-        layers: tuple[AttentionShape, ...],
+        layers: Layers,
         vocabulary: int,
         positions: Literal["rope", "learned"] = "rope",
     ) -> DecoderShape:
@@ -79,23 +74,14 @@ class TrialScale:
 
 
 def choose_scale(
-    *,
-    width: int,
-    length: int,
-    budget: int,
-    multiple: int,
-    layers: int,
-    vocabulary: int,
-    candidates: int,
-    others: int,
-    rungs: Sequence[Rungs],
-    seconds: float,
-    workers: int,
+    request: PlanRequest, *, vocabulary: int, candidates: int, others: int
 ) -> TrialScale:
     """The longest race, and then the largest trials, that fit with enough steps each.
 
     `others` counts the trainings besides the race's.
     """
+    width, length, layers = request.width, request.length, request.layers
+    seconds, workers = request.seconds, request.workers
     best: TrialScale | None = None
     for factor, shorter in ((1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (4, 4), (8, 4), (8, 8)):
         if factor * shorter > 1 and (
@@ -104,10 +90,10 @@ def choose_scale(
             continue
         size, span = width // factor, length // shorter
         batch = max(1, round(_TOKENS_A_STEP / span))
-        smallest = max(2, multiple // factor)  # RoPE turns pairs
-        allowed = max(budget // factor**2, 4 * size * smallest * layers)
+        smallest = max(2, request.multiple // factor)  # RoPE turns pairs
+        allowed = max(request.budget // factor**2, 4 * size * smallest * layers)
         step = _step_seconds(size, span, allowed, layers, vocabulary, batch)
-        for each in rungs:
+        for each in request.rungs:
             runs = each.runs(candidates) + others
             steps = min(_MOST_STEPS, int(_OVERHEAD * seconds * workers / runs / step))
             scale = TrialScale(size, span, allowed, factor, shorter, smallest, steps, batch, each)

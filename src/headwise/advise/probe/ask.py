@@ -1,4 +1,4 @@
-"""How many heads does this task need? Everything the probe knows, in one verdict."""
+"""How many heads does this task need? Everything the probe knows, in one finding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,34 +7,35 @@ from typing import Any
 
 import numpy as np
 
+from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.conclude import conclude, refuse, with_lengths
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
 from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
-from headwise.advise.probe.data.function import TargetFunction
-from headwise.advise.probe.data.prepare import prepare
-from headwise.advise.probe.data.samples import LEAST_SAMPLES, Kind, Samples
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import (
-    Clock,
-    Progress,
-    choose_positions,
-    find_transition,
-)
+from headwise.advise.probe.descent.transition import choose_positions, find_transition
 from headwise.advise.probe.finding import Finding
+from headwise.advise.probe.samples.function import TargetFunction
+from headwise.advise.probe.samples.given import LEAST_SAMPLES, Kind, Samples
+from headwise.advise.probe.samples.prepare import prepare
+from headwise.advise.probe.samples.readers import read
 from headwise.core.errors import require
+from headwise.core.files import check_can_write
+from headwise.core.progress import OnProgress, quiet
 
 DRAWN_SAMPLES = 20_000
+FIGURES = (".png", ".svg", ".pdf", ".html")
 _DRAW = 0xD4A3
 
 
 def probe(
+    *data: Any,
     inputs: Any = None,
     targets: Any = None,
-    *,
     target: Callable[..., Any] | None = None,
     sampler: Callable[..., Any] | None = None,
     mask: Any = None,
+    sequence: str | None = None,
     kind: Kind | None = None,
     positions: bool | None = None,
     max_heads: int = 12,
@@ -42,33 +43,50 @@ def probe(
     train: bool | None = None,
     seed: int = 0,
     state: str | Path | None = None,
+    figure: str | Path | None = None,
     jobs: int | None = None,
-    on_progress: Progress | None = None,
+    on_progress: OnProgress = quiet,
 ) -> Finding:
-    """How many attention heads a task needs, from data or from the function itself.
+    """How many attention heads a task needs, from data, from files or from the function itself.
 
-    Data: `inputs` (samples, length, token_dim), or a list of sequences of different lengths;
-    `targets` (samples,) or (samples, outputs), or class labels; `mask` (samples, length), true
-    where a token is real. `kind` and `positions` (does the order of the tokens matter?) are found
-    out unless given.
+    Data, `probe(inputs, targets)`: `inputs` (samples, length, token_dim), or a list of sequences
+    of different lengths; `targets` (samples,) or (samples, outputs), or class labels; `mask`
+    (samples, length), true where a token is real. `kind` and `positions` (does the order of the
+    tokens matter?) are found out unless given.
 
-    Function: `target` maps a batch of sequences to numbers, `sampler(count, seed)` draws such a
-    batch. It is trained on only where counting influential tokens does not settle the matter, or
-    where `train` is true.
+    Files, `probe("data.npz", inputs="X", targets="y")`: one .npz, .safetensors, .parquet or .csv
+    file, or two .npy files; `inputs`, `targets`, `mask` and `sequence` name what is in them, and
+    can be left out where the names are usual (`headwise.advise.probe.read`).
 
-    `state` names a file that keeps finished training, so that a stopped probe goes on from there.
-    A finding is a function of the data and `seed`, as long as `seconds` are enough.
+    Function, `probe(target=function, sampler=draw)`: `target` maps a batch of sequences to
+    numbers, `sampler(count, seed)` draws such a batch. It is trained on only where counting
+    influential tokens does not settle the matter, or where `train` is true.
+
+    `max_heads` is how many are tried, `jobs` how many threads train. `state` names a file that
+    keeps finished training, so that a stopped probe goes on from there; `figure` one that the
+    figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
+    enough.
     """
     require(2 <= max_heads <= 64, f"max_heads is {max_heads}; the probe tries from 2 to 64 heads")
     require(seconds > 0, f"seconds is {seconds}; a probe takes some time")
     require(seed >= 0, "a seed is a whole number, not negative")
+    require(
+        figure is None or Path(figure).suffix in FIGURES,
+        f"the figure is a {', '.join(FIGURES)} file, not {figure}",
+    )
+    check_can_write(figure, "the figure")
+    if data and all(isinstance(each, str | Path) for each in data):
+        inputs, targets, mask = read(data, inputs, targets, mask, sequence)
+    else:
+        inputs, targets = _arrays(data, inputs, targets)
+        require(sequence is None, "sequence names a column of a file; these data are arrays")
     require(
         (inputs is None) == (targets is None) and (target is None) == (sampler is None),
         "give inputs and targets, or a target function and its sampler",
     )
     require((inputs is None) != (target is None), "give either data or a function, not both")
     request = _Request(
-        clock=Clock(seconds, on_progress or (lambda fraction, doing: None)),
+        clock=Clock(seconds, on_progress),
         max_heads=max_heads,
         kind=kind,
         positions=positions,
@@ -77,8 +95,24 @@ def probe(
         jobs=jobs,
     )
     if target is not None and sampler is not None:
-        return _probe_function(TargetFunction(target, sampler), train, request)
-    return _probe_samples(Samples.of(inputs, targets, mask, kind), request)
+        finding = _probe_function(TargetFunction(target, sampler), train, request)
+    else:
+        finding = _probe_samples(Samples.of(inputs, targets, mask, kind), request)
+    if figure is not None:
+        finding.figure(figure)
+    return finding
+
+
+def _arrays(data: tuple[Any, ...], inputs: Any, targets: Any) -> tuple[Any, Any]:
+    """Inputs and targets, which may be given by position or by name."""
+    require(len(data) <= 2, "give inputs and targets, or files; not more")
+    by_name = (inputs, targets)
+    require(
+        all(each is None for each in by_name[: len(data)]),
+        "inputs and targets are given by position or by name, not both",
+    )
+    first, second = (*data, *by_name[len(data) :])
+    return first, second
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
-from headwise.advise.probe.data.prepare import Prepared
 from headwise.advise.probe.descent.lengths import LengthTrend
-from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Clock, Transition
+from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
 from headwise.advise.probe.finding import COLUMNS, Finding
+from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import CONFIDENT, HeadVerdict, from_count
 from headwise.advise.probe.words import (
     counted_notes,
@@ -23,8 +24,8 @@ from headwise.advise.probe.words import (
     transition_rows,
 )
 
-UNEXPLAINED = 0.3  # an error above this share of ignorance leaves room for what was not learnt
-OVERFIT = 0.25  # training error below this share of the held-out error is learning by heart
+UNEXPLAINED = 0.3  # an error above this share of a constant's leaves room for what was not learnt
+OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 DOUBTFUL = 0.5
 MORE = "more samples, more seconds, or the function itself"
 SURE_SUPPORT = 8
@@ -32,7 +33,7 @@ SURE_SUPPORT = 8
 
 def refuse(reason: str, settled_by: str, **rest: Any) -> Finding:
     """No number, and why."""
-    return Finding(sentence=f"No answer: {reason}.", value=None, settled_by=settled_by, **rest)
+    return Finding(sentence=f"No answer: {reason}.", heads=None, settled_by=settled_by, **rest)
 
 
 def conclude(
@@ -84,7 +85,7 @@ def conclude(
     notes = [*rank_notes(verdict.heads, transition), *notes, *doubts]
     return Finding(
         sentence=sentence(verdict, confidence, transition),
-        value=verdict.heads,
+        heads=verdict.heads,
         settled_by="" if confidence >= CONFIDENT else MORE,
         interval=verdict.interval,
         confidence=confidence,
@@ -118,8 +119,8 @@ def _obstacle(transition: Transition, clock: Clock) -> tuple[str, str] | None:
         train = transition.train_error(best)
         if train < 0.6:
             return (
-                f"the networks learn the training data by heart (error {train:.2g}) and nothing "
-                f"that holds for others (error {errors[best]:.2g} of a constant's)",
+                f"the networks overfit: their error is {train:.2g} on the training data and "
+                f"{errors[best]:.2g} on others, of a constant's",
                 "more samples",
             )
         return (
@@ -141,16 +142,16 @@ def _obstacle(transition: Transition, clock: Clock) -> tuple[str, str] | None:
     fewer = verdict.heads - 1
     if fewer in errors and transition.train_error(fewer) < OVERFIT * errors[fewer]:
         return (
-            f"with {fewer} heads the networks still learn the training data by heart (error "
-            f"{transition.train_error(fewer):.1g}) and fail on others ({errors[fewer]:.1g}), so "
-            "it is not heads that are missing",
+            f"with {fewer} heads the networks overfit (error {transition.train_error(fewer):.1g} "
+            f"on the training data, {errors[fewer]:.1g} on others), so it is not heads that are "
+            "missing",
             "more samples",
         )
     return None
 
 
 def _discounted(verdict: HeadVerdict, transition: Transition | None) -> tuple[float, list[str]]:
-    """What is not learnt, and what is learnt by heart, leaves room for heads unseen."""
+    """What is not learnt leaves room for heads unseen."""
     confidence, doubts = verdict.confidence, list[str]()
     if transition is None or not transition.errors():
         return confidence, doubts

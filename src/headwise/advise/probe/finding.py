@@ -2,27 +2,31 @@
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from headwise.advise.probe.verdict import CONFIDENT
-from headwise.lab import study
+from headwise.core.lazy import Drawn
 
 COLUMNS = ("method", "quantity", "heads", "head_dim", "length", "seed", "value")
 ERROR = "held-out error"
 
 
 @dataclass(frozen=True)
-class Finding(study.Conclusion):
+class Finding(Drawn):
     """`heads` is None where the evidence does not support an answer; `sentence` says why.
 
     `interval` holds 95 % of the probability, `confidence` is that of `heads` itself. `evidence`
-    is a table: one measured number a row. `notes` are what else was seen, a sentence each.
+    is a table: one measured number a row. `notes` are what else was seen, a sentence each;
+    `settled_by` says what would give an answer, or a surer one. `seconds` is what it took.
     """
 
+    drawn_by = "headwise.report.probe:draw"
+
+    sentence: str
+    heads: int | None
+    settled_by: str = ""
     interval: tuple[int, int] | None = None
     confidence: float = 0.0
     evidence: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
@@ -30,15 +34,21 @@ class Finding(study.Conclusion):
     seconds: float = 0.0
 
     @property
-    def heads(self) -> int | None:
-        return self.value
+    def conclusive(self) -> bool:
+        """There is an answer."""
+        return self.heads is not None
 
     @property
     def confident(self) -> bool:
+        """There is an answer that is wrong once in ten times at most."""
         return self.conclusive and self.confidence >= CONFIDENT
 
     def __str__(self) -> str:
         lines = [self.sentence, *self.notes]
+        errors = self.errors()
+        if len(errors):
+            listed = ", ".join(f"{heads}: {error:.1e}" for heads, error in errors.items())
+            lines.append(f"Held-out error by heads (1 = a constant): {listed}.")
         if self.settled_by:
             lines.append(f"What would settle it: {self.settled_by}.")
         return "\n".join(lines)
@@ -64,13 +74,5 @@ class Finding(study.Conclusion):
         }
 
     def to_json(self) -> str:
+        """All of it, the evidence too, as JSON."""
         return json.dumps(self.to_data(), ensure_ascii=False)
-
-    def figure(self, path: str | Path | None = None) -> alt.Chart:
-        """Error against heads, or influential tokens; written to .png, .svg or .html if asked."""
-        from headwise.report.probe import draw
-
-        chart = draw(self)
-        if path is not None:
-            chart.save(str(path), **({"scale_factor": 2} if str(path).endswith(".png") else {}))
-        return chart

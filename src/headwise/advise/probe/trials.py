@@ -37,6 +37,7 @@ class ProbeTrial:
 
     @property
     def intrinsic_dim(self) -> int:
+        """What the probe must find."""
         return self.task.intrinsic_dim
 
     def sample(self, count: int, seed: tuple[int, ...]) -> tuple[Tensor, Tensor]:

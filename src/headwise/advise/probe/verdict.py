@@ -31,10 +31,12 @@ class HeadVerdict:
 
     @property
     def heads(self) -> int:
+        """The most probable number."""
         return max(self.probabilities, key=lambda heads: self.probabilities[heads])
 
     @property
     def confidence(self) -> float:
+        """Its probability."""
         return self.probabilities[self.heads]
 
     @property

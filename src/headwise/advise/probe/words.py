@@ -4,14 +4,15 @@ import pandas as pd
 
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
-from headwise.advise.probe.data.prepare import Prepared
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
 from headwise.advise.probe.finding import ERROR
+from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
 
 
 def sentence(verdict: HeadVerdict, confidence: float, transition: Transition | None) -> str:
+    """The answer, and where the error falls, in two sentences."""
     heads, (low, high) = verdict.heads, verdict.interval
     word = "head" if heads == 1 else "heads"
     parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
@@ -55,6 +56,7 @@ def rank_notes(heads: int, transition: Transition | None) -> list[str]:
 
 
 def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) -> list[str]:
+    """How many tokens matter, and whether their order and their number do."""
     if counted is None:
         return []
     how = {
@@ -80,6 +82,7 @@ def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) ->
 
 
 def data_notes(data: Prepared | None, positions: bool) -> list[str]:
+    """What was done to the data before training."""
     if data is None:
         return []
     notes = []
@@ -91,6 +94,7 @@ def data_notes(data: Prepared | None, positions: bool) -> list[str]:
 
 
 def counted_rows(counted: Sensitivity | None) -> list[tuple[object, ...]]:
+    """A row for every number of influential tokens: at how many inputs."""
     if counted is None:
         return []
     tally = pd.Series(counted.counts).value_counts().sort_index()
@@ -109,6 +113,7 @@ def counted_rows(counted: Sensitivity | None) -> list[tuple[object, ...]]:
 
 
 def transition_rows(transition: Transition | None) -> list[tuple[object, ...]]:
+    """A row for every number measured in training."""
     rows: list[tuple[object, ...]] = []
     for descent in transition.descents if transition is not None else ():
         tables = {
@@ -134,6 +139,7 @@ def length_notes(heads: int | None, trend: LengthTrend) -> list[str]:
 
 
 def length_rows(trend: LengthTrend) -> list[tuple[object, ...]]:
+    """A row for every length and number of heads."""
     rows: list[tuple[object, ...]] = []
     for length, descent in trend.descents.items():
         for heads, error in descent.errors.items():

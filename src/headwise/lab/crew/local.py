@@ -15,20 +15,12 @@ from typing import Any, cast
 
 import torch
 
-from headwise.core.errors import InputError, require
+from headwise.core.errors import InputError
 from headwise.lab.crew.messages import Failed, Finished, Progress, WorkerDied
 from headwise.lab.kinds import homes
 from headwise.lab.run import Run
 from headwise.lab.work import perform
 from headwise.training import keep_freed_memory
-
-
-def worker_count(jobs: int | None) -> int:
-    """As many processes as asked for; by default as many as cores that may be used."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = (cores or 1) if jobs is None else jobs
-    require(workers >= 1, f"jobs is {workers}; at least one worker process is needed")
-    return workers
 
 
 def run_jobs(

@@ -49,7 +49,7 @@ class Size:
                 layers=self.layers,
                 width=self.width,
                 budget=self.budget,
-                head_dim=self.width // self.heads,
+                heads=self.heads,
                 multiple=self.multiple,
             )
             for name in SCHEDULES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwise.advise.probe.counting.sensitivity import NOISE_FREE, SIGMAS, Sensitivity, count_tokens
-from headwise.advise.probe.data.function import TargetFunction
+from headwise.advise.probe.samples.function import TargetFunction
 
 _INPUTS = 256
 _ROUNDING = 1e-6  # of the target's deviation

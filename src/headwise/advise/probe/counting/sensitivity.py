@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headwise.advise.probe.data.function import TargetFunction
+from headwise.advise.probe.samples.function import TargetFunction
 
 STEP, COARSE_STEP = 1e-4, 1e-2  # of a token coordinate's standard deviation
 LEAST_SHARE = 1e-3  # of the largest influence in the same sequence

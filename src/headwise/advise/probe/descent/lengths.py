@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwise.advise.probe.data.function import TargetFunction
-from headwise.advise.probe.data.prepare import prepare
-from headwise.advise.probe.data.samples import Samples
-from headwise.advise.probe.descent.descent import Descent, DescentPlan
+from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import HEAD_DIM, TUNING_STEPS, WIDE_STEPS, Clock, run
+from headwise.advise.probe.descent.transition import HEAD_DIM, TUNING_STEPS, WIDE_STEPS, run
+from headwise.advise.probe.descent.walk import Descent, DescentPlan
+from headwise.advise.probe.samples.function import TargetFunction
+from headwise.advise.probe.samples.given import Samples
+from headwise.advise.probe.samples.prepare import prepare
 from headwise.theory.head_count import reversal_score
 
 LEAST_LENGTH = 4
@@ -28,6 +29,7 @@ class LengthTrend:
     descents: dict[int, Descent]
 
     def errors(self, heads: int) -> dict[int, float]:
+        """Held-out error by length."""
         return {n: d.errors[heads] for n, d in self.descents.items() if heads in d.errors}
 
     def reversal(self, heads: int) -> float | None:

@@ -1,15 +1,14 @@
 """Finished descents on disk, so that an interrupted probe goes on where it was."""
 
 import json
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from headwise.advise.probe.descent.descent import Descent, DescentPlan
+from headwise.advise.probe.descent.walk import Descent, DescentPlan
 from headwise.core.errors import InputError
+from headwise.core.files import write_file
 
 _KIND = "headwise probe, version 1"
 
@@ -26,6 +25,7 @@ class DescentFile:
         self._descents: dict[str, Any] = self._content["probes"].setdefault(fingerprint, {})
 
     def get(self, plan: DescentPlan) -> Descent | None:
+        """The descent of this plan, if it was finished before."""
         found = self._descents.get(_key(plan))
         if found is None:
             return None
@@ -45,7 +45,7 @@ class DescentFile:
             data = asdict(descent)
             del data["plan"], data["finished"]
             self._descents[_key(descent.plan)] = data
-            _write(self._path, json.dumps(self._content))
+            write_file(self._path, json.dumps(self._content))
 
 
 def _by_heads(table: dict[str, float]) -> dict[int, float]:
@@ -64,13 +64,3 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise InputError(f"{path} is not the state of a probe; name another file")
     return content
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as scratch:
-            scratch.write(text)
-        os.replace(scratch.name, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error

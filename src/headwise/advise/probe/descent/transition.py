@@ -1,59 +1,32 @@
 """The transition in training: descents of several seeds until the answer is clear."""
 
-import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from headwise.advise.probe.data.prepare import Prepared, prepare
-from headwise.advise.probe.data.samples import Samples
-from headwise.advise.probe.descent.descent import (
+from headwise.advise.probe.clock import Clock
+from headwise.advise.probe.descent.network import (
     BATCH,
     RATE,
-    Descent,
-    DescentOutOfTime,
-    DescentPlan,
-    descend,
     held_out_error,
     probe_shape,
     train_on,
 )
 from headwise.advise.probe.descent.state import DescentFile
+from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
+from headwise.advise.probe.samples.given import Samples
+from headwise.advise.probe.samples.prepare import Prepared, prepare
 from headwise.advise.probe.verdict import HeadVerdict, judge
+from headwise.core.workers import worker_count
 
 HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
 WIDE_STEPS, TUNING_STEPS = 8000, 2000
-MOST_EPOCHS = 50  # few samples seen more often are learnt by heart
+MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
 FIRST_SEEDS, WIDE_SEED, MORE_SEEDS = (0, 1), 2, (3, 4, 5)
-
-Progress = Callable[[float, str], None]
-
-
-@dataclass
-class Clock:
-    """Counts steps and time; raises DescentOutOfTime where training can be interrupted."""
-
-    seconds: float
-    on_progress: Progress
-    planned: int = 0
-    taken: int = 0
-    stopped: bool = False
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
-
-    def report(self, steps: int) -> None:
-        self.taken += steps
-        self.on_progress(self.taken / max(self.planned, 1), "training")
-        if self.stopped or self.elapsed > self.seconds:
-            raise DescentOutOfTime
 
 
 @dataclass(frozen=True)
@@ -65,6 +38,7 @@ class Transition:
 
     @property
     def in_time(self) -> bool:
+        """Every descent was finished."""
         return all(descent.finished for descent in self.descents)
 
     @property
@@ -85,6 +59,7 @@ class Transition:
 
     @property
     def verdict(self) -> HeadVerdict:
+        """What the errors say of the number of heads."""
         return judge(self.errors(), self.most_heads)
 
 
@@ -125,11 +100,10 @@ def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
         data = prepare(samples, seed, positions)
         shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
         start = shape.initial_params(seed)
-        try:
-            params, _ = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock.report)
-        except DescentOutOfTime:
+        trained = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock)
+        if trained is None:
             return False
-        errors.append(held_out_error(data, shape, params))
+        errors.append(held_out_error(data, shape, trained[0]))
     return errors[1] < POSITIONS_PAY * errors[0]
 
 
@@ -140,8 +114,8 @@ def run(
     known = {plan: state.get(plan) for plan in plans}
     todo = [plan for plan in plans if known[plan] is None]
     clock.planned += sum(plan.steps for plan in todo)
-    with ThreadPoolExecutor(jobs or _cores()) as pool:
-        futures = [pool.submit(descend, data, plan, clock.report) for plan in todo]
+    with ThreadPoolExecutor(worker_count(jobs)) as pool:
+        futures = [pool.submit(descend, data, plan, clock) for plan in todo]
         try:
             for plan, future in zip(todo, futures, strict=True):
                 known[plan] = descent = future.result()
@@ -150,9 +124,3 @@ def run(
             clock.stopped = True
             raise
     return [descent for descent in known.values() if descent is not None]
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from headwise.advise.probe.data.samples import Samples
+from headwise.advise.probe.samples.given import Samples
 from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Loss
 
@@ -28,12 +28,12 @@ _SPLIT = 0x5A3B
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training sees. `ignorance` is the held-out loss of the best constant answer."""
+    """What training sees. `baseline` is the held-out loss of the best constant answer."""
 
     train: Dataset
     holdout: Dataset
     loss: Loss
-    ignorance: float
+    baseline: float
     compressed: bool
 
 
@@ -46,8 +46,8 @@ def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
     values = torch.from_numpy(targets[order]).float()
     train = Dataset(tokens[held:], values[held:])
     holdout = Dataset(tokens[:held], values[:held])
-    ignorance = _ignorance(train, holdout, samples.loss)
-    return Prepared(train, holdout, samples.loss, ignorance, compressed)
+    baseline = _baseline(train, holdout, samples.loss)
+    return Prepared(train, holdout, samples.loss, baseline, compressed)
 
 
 def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:
@@ -107,7 +107,7 @@ def _kurtosis(columns: np.ndarray) -> np.ndarray:
     return (standard**4).mean(0)
 
 
-def _ignorance(train: Dataset, holdout: Dataset, loss: Loss) -> float:
+def _baseline(train: Dataset, holdout: Dataset, loss: Loss) -> float:
     mean = train.targets.double().mean(0)
     held = holdout.targets.double()
     if loss == "mse":

@@ -5,11 +5,14 @@ matters, rows in order. All other numeric columns are the token, save the target
 constant within a sequence.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from headwise.core.errors import InputError, require
 
@@ -20,7 +23,7 @@ SEQUENCE_NAMES = ("sequence", "sequence_id", "sample", "id")
 POSITION_NAMES = ("position", "token", "t")
 
 
-class Data(NamedTuple):
+class ProbeData(NamedTuple):
     """What `headwise.probe` takes."""
 
     inputs: Any
@@ -29,26 +32,32 @@ class Data(NamedTuple):
 
 
 def read(
-    files: list[Path],
+    files: Sequence[str | Path],
     inputs: str | None = None,
     targets: str | None = None,
     mask: str | None = None,
     sequence: str | None = None,
-) -> Data:
-    """Read one file, or a pair of .npy files: inputs, then targets."""
-    for file in files:
-        require(file.is_file(), f"there is no file {file}")
-    endings = [file.suffix.lower() for file in files]
+) -> ProbeData:
+    """Read one file, or a pair of .npy files: inputs, then targets.
+
+    `inputs`, `targets` and `mask` name arrays of an .npz or .safetensors file; of a table they
+    name columns (several of a token are joined by commas), and `sequence` the one by which rows
+    belong together. Usual names are found without being told.
+    """
+    paths = [Path(file) for file in files]
+    for path in paths:
+        require(path.is_file(), f"there is no file {path}")
+    endings = [path.suffix.lower() for path in paths]
     if endings == [".npy", ".npy"]:
-        return Data(_load(files[0]), _load(files[1]), None)
+        return ProbeData(_load(paths[0]), _load(paths[1]), None)
     require(
-        len(files) == 1 and endings[0] != ".npy",
+        len(paths) == 1 and endings[0] != ".npy",
         "give one .npz, .safetensors, .parquet or .csv file, or two .npy files: inputs, targets",
     )
-    (file,), (ending,) = files, endings
+    (file,), (ending,) = paths, endings
     if ending in (".npz", ".safetensors"):
         arrays = _npz(file) if ending == ".npz" else _safetensors(file)
-        return Data(
+        return ProbeData(
             arrays[_named(arrays, inputs, INPUT_NAMES, file, "inputs")],
             arrays[_named(arrays, targets, TARGET_NAMES, file, "targets")],
             _optional(arrays, mask, file),
@@ -76,9 +85,6 @@ def _npz(file: Path) -> dict[str, Any]:
 
 
 def _safetensors(file: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     try:
         return load_file(file)
     except (SafetensorError, OSError) as error:
@@ -96,7 +102,8 @@ def _named(have: Any, wanted: str | None, usual: tuple[str, ...], file: Path, wh
     names = [wanted] if wanted else [name for name in usual if name in have]
     require(
         len(names) > 0 and names[0] in have,
-        f"{file} has {', '.join(map(str, have)) or 'nothing'}; name the {what} with --{what}",
+        f"{file} has {', '.join(map(str, have)) or 'nothing'}; name the {what} with --{what} "
+        f"(in Python {what}=)",
     )
     return names[0]
 
@@ -109,7 +116,7 @@ def _optional(arrays: dict[str, Any], mask: str | None, file: Path) -> Any:
 
 def _long(
     frame: pd.DataFrame, file: Path, inputs: str | None, targets: str | None, sequence: str | None
-) -> Data:
+) -> ProbeData:
     columns = list(frame.columns)
     key = _named(columns, sequence, SEQUENCE_NAMES, file, "sequence")
     target = _named(columns, targets, TARGET_NAMES, file, "targets")
@@ -120,7 +127,8 @@ def _long(
         require(name in columns, f"{file} has no column {name!r}")
         require(
             pd.api.types.is_numeric_dtype(frame[name]),
-            f"column {name!r} of {file} is not numeric; choose the token's columns with --inputs",
+            f"column {name!r} of {file} is not numeric; choose the token's columns with --inputs "
+            "(in Python inputs=)",
         )
     require(len(tokens) > 0, f"{file} has no column left for the tokens")
     if order is not None:
@@ -131,4 +139,4 @@ def _long(
         f"column {target!r} of {file} changes within a sequence",
     )
     sequences = [group.to_numpy(np.float64) for _, group in groups[tokens]]
-    return Data(sequences, groups[target].first().to_numpy(), None)
+    return ProbeData(sequences, groups[target].first().to_numpy(), None)

@@ -27,14 +27,17 @@ class Samples:
 
     @property
     def count(self) -> int:
+        """How many sequences."""
         return len(self.inputs)
 
     @property
     def length(self) -> int:
+        """Tokens of the longest."""
         return self.inputs.shape[1]
 
     @property
     def loss(self) -> Loss:
+        """What training minimises."""
         return "mse" if self.kind == "regression" else "cross-entropy"
 
     @property

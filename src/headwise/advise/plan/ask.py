@@ -1,0 +1,80 @@
+"""Which heads and dimensions in which layer? From theory alone, or measured on the user's data."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headwise.advise.plan.default import default_plan
+from headwise.advise.plan.measured import measured_plan
+from headwise.advise.plan.request import PlanRequest
+from headwise.allocation.plan_file import AllocationPlan, write_allocation
+from headwise.core.errors import require
+from headwise.core.files import check_can_write
+from headwise.core.progress import OnProgress, quiet
+from headwise.core.workers import worker_count
+from headwise.tasks.language import Language
+from headwise.tasks.token_arrays import TokenArray
+
+
+def plan(
+    *,
+    layers: int,
+    width: int,
+    length: int,
+    budget: int,
+    text: str | Path | None = None,
+    data: str | Path | None = None,
+    intrinsic_dim: int | None = None,
+    multiple: int = 4,
+    seconds: float = 600.0,
+    seed: int = 0,
+    out: str | Path | None = None,
+    store: str | Path = "headwise.db",
+    jobs: int | None = None,
+    on_progress: OnProgress = quiet,
+) -> AllocationPlan:
+    """Share a budget of attention parameters out over layers, heads and dimensions.
+
+    Without data: the theory's default, unchecked; `intrinsic_dim` is how many features the target
+    extracts, if that is known. With `text` (a file, read as bytes) or `data` (an .npz of token
+    numbers: a stream, or sequences): short trainings of the published schedules and of the
+    solver's own, and a comparison with uniform.
+
+    `budget` counts attention parameters of all layers, without biases; `length` is the tokens in
+    a context; head dimensions are multiples of `multiple`. `seconds` are for measuring, on cores
+    of usual speed; when they are over, what is known decides. `store` is the SQLite file that
+    keeps trials, so that a stopped plan goes on; `jobs` are worker processes, as many as cores by
+    default. The plan is written to the JSON file `out`, if there is one. Equal seeds, equal plans.
+    """
+    require(
+        text is None or data is None, "give --text or --data, not both (in Python text= or data=)"
+    )
+    check_can_write(out, "--out (in Python out=)")
+    request = PlanRequest(
+        layers=layers,
+        width=width,
+        length=length,
+        budget=budget,
+        intrinsic_dim=intrinsic_dim,
+        multiple=multiple,
+        seconds=seconds,
+        seed=seed,
+        workers=worker_count(jobs),
+    )
+    task_at = _task(text, data)
+    if task_at is None:
+        made = default_plan(request)
+    else:
+        made = measured_plan(request, task_at, Path(store), on_progress)
+    if out is not None:
+        write_allocation(made, out)
+    return made
+
+
+def _task(text: str | Path | None, data: str | Path | None) -> Callable[[int], Any] | None:
+    """The task at a length, from the file that there is."""
+    if text is not None:
+        return lambda length: Language.from_file(Path(text), length)
+    if data is not None:
+        return lambda length: TokenArray.from_file(Path(data), length)
+    return None
