@@ -219,10 +219,10 @@ class ClassTokenShape:
     ) -> Float[Tensor, "members batch queries dim"]:
         """A layer in general: the queries attend to all tokens that are keys."""
         layer, name = self.layers[index], f"layers.{index}"
+        weights = self._weights(params, index, queries, stream)
         value = linear(self._keys(stream), params, f"{name}.value")
-        value = split_heads(value, layer.heads, layer.v_dim)
-        mixed = merge_heads(self._weights(params, index, queries, stream) @ value)
-        return self._finish(params, name, queries, mixed)
+        mixed = weights @ split_heads(value, layer.heads, layer.v_dim)
+        return self._finish(params, name, queries, merge_heads(mixed))
 
     def _weights(
         self,

@@ -23,14 +23,17 @@ NORMAL_TAIL = (
 
 
 def constant(value: float | int, kind: ir.Type = FLOATS) -> ir.Constant:
+    """The same number in all lanes, known when compiled."""
     return ir.Constant(kind, [value] * kind.count)
 
 
 def load_at(builder: Any, place: Any, kind: ir.Type = FLOATS) -> Any:
+    """A vector from memory, of any alignment of floats."""
     return builder.load(builder.bitcast(place, kind.as_pointer()), align=4)
 
 
 def store_at(builder: Any, place: Any, value: Any) -> None:
+    """A vector to memory, of any alignment of floats."""
     builder.store(value, builder.bitcast(place, value.type.as_pointer()), align=4)
 
 
@@ -41,6 +44,7 @@ def spread(builder: Any, scalar: Any) -> Any:
 
 
 def spread_at(builder: Any, place: Any) -> Any:
+    """The number at a place of memory, in all lanes."""
     return spread(builder, builder.load(place))
 
 
@@ -52,10 +56,12 @@ def call(builder: Any, name: str, *values: Any) -> Any:
 
 
 def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a·b + c."""
     return call(builder, "fmuladd", a, b, c)
 
 
 def polynomial(builder: Any, x: Any, highest_first: tuple[float, ...]) -> Any:
+    """Horner's scheme."""
     value = constant(highest_first[0])
     for coefficient in highest_first[1:]:
         value = multiply_add(builder, value, x, constant(coefficient))
@@ -68,6 +74,7 @@ def at_least(builder: Any, floor: Any, x: Any) -> Any:
 
 
 def where_positive(builder: Any, gate: Any, x: Any) -> Any:
+    """x where the gate is positive, else 0."""
     return builder.select(builder.fcmp_ordered(">", gate, constant(0.0)), x, constant(0.0))
 
 

@@ -30,6 +30,7 @@ def set_constants(memory: Memory, sizes: Sizes, weights: Weights) -> None:
 
 @pasted
 def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale: float) -> None:
+    """Directions of the scores, value maps and readout, folded through the embedding."""
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
     vector = scratch.vector
     dots(memory, 1, heads * qk_dim, dim + 1, weights.class_token, weights.query, vector, PLAIN)
@@ -50,6 +51,7 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
 
 @inner
 def folds_readout(sizes: Sizes) -> bool:
+    """Is the readout linear in the heads, so that it can be folded too?"""
     return sizes.norm == 0 and sizes.residual == 0
 
 

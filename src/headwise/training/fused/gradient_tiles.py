@@ -47,6 +47,7 @@ class _Places(NamedTuple):
 
 @operation(types.void, MEMORY, *[types.intp] * len(_Places._fields))
 def gradient_tiles(builder: Any, base: Any, *values: Any) -> None:
+    """The gradients of pooling and scores, a tile of tokens by hidden units at a time."""
     of = _Places(*values)
 
     def vector(*terms: Any) -> Any:

@@ -105,6 +105,8 @@ class Scratch(NamedTuple):
 
 
 class Layout(NamedTuple):
+    """Where everything lies, and how much memory it takes."""
+
     sizes: Sizes
     weights: Weights
     grads: Weights

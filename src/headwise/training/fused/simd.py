@@ -15,6 +15,8 @@ from headwise.training.fused.host import LANES
 
 
 class VectorType(types.Type):
+    """The type of a vector of floats, as numba sees it."""
+
     def __init__(self) -> None:
         super().__init__(name=f"float32x{LANES}")
 
@@ -25,6 +27,8 @@ MEMORY = types.float32[::1]
 
 @register_model(VectorType)
 class VectorModel(models.PrimitiveModel):
+    """How such a vector is held: as an LLVM vector."""
+
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, emit.FLOATS)
 
@@ -61,61 +65,73 @@ def operation(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], An
 
 @operation(VECTOR, MEMORY, types.intp)
 def load(builder: Any, memory: Any, at: Any) -> Any:
+    """The vector that starts at memory[at]."""
     return emit.load_at(builder, builder.gep(memory, [at]))
 
 
 @operation(types.void, MEMORY, types.intp, VECTOR)
 def store(builder: Any, memory: Any, at: Any, vector: Any) -> None:
+    """Write a vector from memory[at] on."""
     emit.store_at(builder, builder.gep(memory, [at]), vector)
 
 
 @operation(VECTOR, types.float32)
 def splat(builder: Any, scalar: Any) -> Any:
+    """One number in all lanes."""
     return emit.spread(builder, scalar)
 
 
 @operation(VECTOR, VECTOR, VECTOR)
 def add(builder: Any, a: Any, b: Any) -> Any:
+    """a + b."""
     return builder.fadd(a, b)
 
 
 @operation(VECTOR, VECTOR, VECTOR)
 def sub(builder: Any, a: Any, b: Any) -> Any:
+    """a − b."""
     return builder.fsub(a, b)
 
 
 @operation(VECTOR, VECTOR, VECTOR)
 def mul(builder: Any, a: Any, b: Any) -> Any:
+    """a·b."""
     return builder.fmul(a, b)
 
 
 @operation(VECTOR, VECTOR, VECTOR)
 def div(builder: Any, a: Any, b: Any) -> Any:
+    """a/b."""
     return builder.fdiv(a, b)
 
 
 @operation(VECTOR, VECTOR, VECTOR, VECTOR)
 def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a·b + c."""
     return emit.multiply_add(builder, a, b, c)
 
 
 @operation(VECTOR, VECTOR)
 def sqrt(builder: Any, x: Any) -> Any:
+    """√a."""
     return emit.call(builder, "sqrt", x)
 
 
 @operation(VECTOR, VECTOR, VECTOR)
 def maximum(builder: Any, a: Any, b: Any) -> Any:
+    """The larger of a and b, lane by lane."""
     return emit.at_least(builder, a, b)
 
 
 @operation(VECTOR, VECTOR)
 def exp(builder: Any, x: Any) -> Any:
+    """exp(a) for a ≤ 0."""
     return emit.exponential(builder, x)
 
 
 @operation(types.float32, VECTOR)
 def total(builder: Any, x: Any) -> Any:
+    """The sum over all lanes."""
     return emit.fold_lanes(builder, x)
 
 

@@ -72,6 +72,7 @@ def run(
 def emit(
     memory: Memory, sizes: Sizes, scratch: Scratch, first: int, count: int, outputs: Memory
 ) -> None:
+    """Write the outputs of a batch to their place among all outputs."""
     for b in range(first, first + count):
         for o in range(sizes.outputs):
             outputs[b * sizes.outputs + o] = memory[scratch.output.at + o * scratch.output.row + b]
