@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headwise import build
-from headwise.build.witness import compare
+from headwise.build._witness import compare
 from headwise.core.errors import InputError
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import Retrieval, max_plus_min, sum_of_maxima

@@ -1,19 +1,23 @@
 """What a construction returns: a network, its certificate, and the means to renew it."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 import torch
 
 from headwise.build.budget import Known
 from headwise.build.certify.certificate import Certificate, Term
 from headwise.build.certify.rounding import Arrays, Rounding, rounding
+from headwise.build.lengths import of_length
 from headwise.build.maps.relu import Network, gamma
+from headwise.build.pattern import attention_rows
+from headwise.core.files import write_file
+from headwise.core.lazy import Drawn
 from headwise.core.spec import to_data
 from headwise.nets.module import ClassTokenNet
 from headwise.nets.shape import ClassTokenShape
@@ -26,14 +30,20 @@ CERTIFICATE, SPECIFICATION = "certificate.json", "specification.json"
 class Recipe(Protocol):
     """How a construction certifies its network for a task."""
 
-    def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate: ...
+    def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate:
+        """The certificate of `net` for the task."""
+        ...
 
-    def to_data(self) -> dict[str, Any]: ...
+    def to_data(self) -> dict[str, Any]:
+        """What, with the task, makes the same network again."""
+        ...
 
 
 @dataclass(frozen=True)
-class Built:
+class Built(Drawn):
     """A network in double precision with a certificate for its task."""
+
+    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_attention"
 
     net: ClassTokenNet
     certificate: Certificate
@@ -41,6 +51,7 @@ class Built:
 
     @property
     def task(self) -> Retrieval:
+        """What the network computes, within the certified error."""
         return self.certificate.task
 
     def params(self) -> dict[str, int]:
@@ -49,26 +60,34 @@ class Built:
 
     def at_length(self, length: int) -> "Built":
         """The same weights on sequences of another length, with a certificate for that length."""
-        from headwise.build.lengths import of_length
+        task = of_length(self.task, length, self.net.shape)
+        return Built(self.net, self.recipe.certify(task, self.net), self.recipe)
 
-        return Built(
-            self.net,
-            self.recipe.certify(of_length(self.task, length, self.net.shape), self.net),
-            self.recipe,
-        )
+    def attention(self, sequences: int = 3, seed: int = 0) -> pd.DataFrame:
+        """Which token each head looks at in some sequences; this is what `figure` draws."""
+        return attention_rows(self.net, self.task, sequences, seed)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Weights, specification and certificate; each file appears whole or not at all."""
         heads = self.net.shape.layers[0].heads
         specification = {"task": to_data(self.task), "heads": heads, **self.recipe.to_data()}
+        papers = {SPECIFICATION: specification, CERTIFICATE: self.certificate.to_data()}
         self.net.save_pretrained(folder)
-        for name, data in (
-            (SPECIFICATION, specification),
-            (CERTIFICATE, self.certificate.to_data()),
-        ):
-            scratch = Path(folder, f".{name}.partial")
-            scratch.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-            os.replace(scratch, Path(folder, name))
+        for name, data in papers.items():
+            text = json.dumps(data, indent=2, ensure_ascii=False)
+            write_file(Path(folder, name), f"{text}\n")
+
+    def to_data(self) -> dict[str, Any]:
+        """The certificate and the number of parameters, as JSON data."""
+        return self.certificate.to_data() | {"params": self.params()}
+
+    def __str__(self) -> str:
+        layer, counts = self.net.shape.layers[0], self.params()
+        return (
+            f"{self.certificate}\nnetwork: {layer.heads} heads of dimension {layer.v_dim}, "
+            f"{counts['total']:,} parameters ({counts['mlp']:,} in encoder and readout), double "
+            "precision"
+        )
 
 
 def make_net(shape: ClassTokenShape, arrays: Arrays) -> ClassTokenNet:

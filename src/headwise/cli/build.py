@@ -93,8 +93,8 @@ def frontier(
     """
     import pandas as pd
 
-    from headwise.build.frontier import TASKS
-    from headwise.build.frontier import frontier as rows_of
+    from headwise.build._frontier import TASKS
+    from headwise.build._frontier import frontier as rows_of
     from headwise.report.constructions import draw_frontier
     from headwise.report.files import figure_files, write_files
 

@@ -79,7 +79,7 @@ def _witness_figure(
     import pandas as pd
 
     from headwise import build
-    from headwise.build.witness import compare
+    from headwise.build._witness import compare
     from headwise.report.constructions import draw_witness
     from headwise.report.files import figure_files, write_files
 

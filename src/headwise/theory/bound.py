@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from headwise.core.shown import Printed
+
 _PRINTED_WIDTH = 92
 
 
@@ -33,7 +35,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
+class Bound(Printed):
     """A result of the theory: `value` is None exactly where it is vacuous or not applicable."""
 
     quantity: str

@@ -15,6 +15,7 @@ from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import whole
 
 _NODES = 400
+_SETTING = "Two orthogonal points and a query, each uniform on the sphere; directions are random."
 
 
 class VoteError(NamedTuple):
@@ -44,38 +45,48 @@ def vote_error(dim: int, heads: int) -> VoteError:
     decay = 2 * heads / math.pi**2 + (dim - 2) / 2
     upper = min(2 * math.exp(log_density) / math.sqrt(decay), 1.0)
     expected = 2 * _probability_wrong(dim, heads, decay)
-    setting = (
-        "Two orthogonal points and a query, each uniform on the sphere; directions are random.",
-    )
     voters = f"{heads:,} voters of rank 1 in dimension {dim}"
     return VoteError(
-        estimate=Bound(
-            quantity="mean-square error of the vote, estimated",
-            value=estimate,
+        estimate=_bound(
+            "estimated",
+            estimate,
+            f"{voters} have an error of about {estimate:.4f}",
+            "Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
+            "dim and heads are large.",
             verdict=BoundVerdict.ESTIMATE,
-            statement=f"{voters} have an error of about {estimate:.4f}; a coin scores 1.",
-            source="Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
-            status=Status.DERIVED,
-            assumptions=(*setting, "dim and heads are large."),
         ),
-        expected=Bound(
-            quantity="mean-square error of the vote, mean over the directions",
-            value=expected,
-            verdict=BoundVerdict.HOLDS,
-            statement=f"{voters} have an error of {expected:.4f} on average; a coin scores 1.",
-            source="binomial tail, integrated over the angle",
-            status=Status.DERIVED,
-            assumptions=(*setting, "A tie is decided by a coin."),
+        expected=_bound(
+            "mean over the directions",
+            expected,
+            f"{voters} have an error of {expected:.4f} on average",
+            "binomial tail, integrated over the angle",
+            "A tie is decided by a coin.",
         ),
-        upper=Bound(
-            quantity="mean-square error of the vote, upper bound",
-            value=upper,
-            verdict=BoundVerdict.HOLDS,
-            statement=f"{voters} have an error of at most {upper:.4f}; a coin scores 1.",
-            source="Hoeffding's inequality, integrated over the angle",
-            status=Status.DERIVED,
-            assumptions=setting,
+        upper=_bound(
+            "upper bound",
+            upper,
+            f"{voters} have an error of at most {upper:.4f}",
+            "Hoeffding's inequality, integrated over the angle",
         ),
+    )
+
+
+def _bound(
+    which: str,
+    value: float,
+    statement: str,
+    source: str,
+    *assumptions: str,
+    verdict: BoundVerdict = BoundVerdict.HOLDS,
+) -> Bound:
+    return Bound(
+        quantity=f"mean-square error of the vote, {which}",
+        value=value,
+        verdict=verdict,
+        statement=f"{statement}; a coin scores 1.",
+        source=source,
+        status=Status.DERIVED,
+        assumptions=(_SETTING, *assumptions),
     )
 
 

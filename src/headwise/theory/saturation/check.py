@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.core.errors import InputError, require
+from headwise.core.shown import Printed
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
     Array,
@@ -19,7 +20,7 @@ _DISTANCES_AT_ONCE = 2**22  # bounds the memory of the diameter: 32 MB
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadCheck:
+class HeadCheck(Printed):
     """The largest over all rows of each term, with what was measured beside what is allowed.
 
     `attention_*`: total variation of a row. `distance_*`: its Euclidean distance, e^B ε/√n for
