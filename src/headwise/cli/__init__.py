@@ -7,12 +7,8 @@ import typer
 from rich.console import Console
 
 from headwise import __version__
-from headwise.cli import bound, build, convert, study
-from headwise.cli.compress import compress
-from headwise.cli.inspect import inspect
-from headwise.cli.plan import plan
-from headwise.cli.probe import probe, probe_eval
-from headwise.cli.report import report
+from headwise.cli import bound, build, compress, convert, inspect, plan, probe, report, study
+from headwise.cli.twins import TWINS
 from headwise.core.errors import InputError
 
 app = typer.Typer(
@@ -25,13 +21,27 @@ app = typer.Typer(
 app.add_typer(bound.app, name="bound")
 app.add_typer(build.app, name="build")
 app.add_typer(study.app, name="study")
-app.command()(report)
+app.command("report")(report.report)
 app.add_typer(convert.app, name="convert")
-app.command()(compress)
-app.command()(inspect)
-app.command()(plan)
-app.command()(probe)
-app.command("probe-eval")(probe_eval)
+app.command("compress")(compress.compress)
+app.command("inspect")(inspect.inspect)
+app.command("plan")(plan.plan)
+app.command("probe")(probe.probe)
+app.command("probe-eval")(probe.probe_eval)
+
+
+def _name_twins(commands: typer.Typer, path: str = "") -> None:
+    """Each command's help ends with what the command is called in Python."""
+    for command in commands.registered_commands:
+        name = command.name or getattr(command.callback, "__name__", "")
+        twin = TWINS.get(f"{path}{name}")
+        command.epilog = f"In Python: `{twin.called}`" if twin else None
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _name_twins(group.typer_instance, f"{path}{group.name} ")
+
+
+_name_twins(app)
 
 
 def _show_version(wanted: bool) -> None:

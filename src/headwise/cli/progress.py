@@ -1,4 +1,9 @@
-"""A progress bar with the time left; plain lines where there is no terminal."""
+"""A progress bar with the time left; plain lines where there is no terminal.
+
+Whatever takes long reports a finished fraction and what it is doing (`OnProgress`); all commands
+show it through the one bar here. In a log file or a pipe a bar would be noise: there, work that
+takes longer than ten seconds writes a line every ten seconds.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,59 +14,91 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from headwise.core.progress import OnProgress
+
 if TYPE_CHECKING:
     from headwise.lab.conduct import StudyState
 
-_LINE_SECONDS = 30
+LINE_SECONDS = 10.0
+_SETTLING_SECONDS = 1.0  # what is reported finished this early was finished before, and is no speed
 
 
 @contextmanager
-def study_progress(console: Console) -> Iterator[Callable[["StudyState"], None]]:
-    """Yields the function to call with each new state of a study."""
-    started, spoken = time.monotonic(), time.monotonic()
+def progress_bar(what: str, console: Console | None = None) -> Iterator[OnProgress]:
+    """Yields the function to call with the finished fraction and what is being done now.
 
-    def left(state: "StudyState") -> str:
-        if state.finished_cost <= 0:
-            return "estimating"
-        elapsed = time.monotonic() - started
-        seconds = elapsed * (state.total_cost - state.finished_cost) / state.finished_cost
-        return str(timedelta(seconds=round(seconds)))
-
+    `what` is shown until the work says better. The bar goes to standard error and is wiped when
+    the work is done, so that what a command prints stands alone.
+    """
+    console = console or Console(stderr=True)
+    left = _TimeLeft()
     with Progress(
-        TextColumn("{task.fields[runs]} runs"),
+        TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("left {task.fields[left]}"),
         console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task("study", runs="", left="estimating")
+        task = bar.add_task(what, total=1.0, left="estimating")
+        spoken = time.monotonic()
+
+        def on_progress(fraction: float, doing: str) -> None:
+            nonlocal spoken
+            remaining = left.after(fraction)
+            bar.update(task, completed=fraction, description=doing or what, left=remaining)
+            now = time.monotonic()
+            if not console.is_terminal and now - spoken >= LINE_SECONDS:
+                spoken = now
+                line = f"{doing or what}: {100 * fraction:.0f} %, time left {remaining}"
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+        yield on_progress
+
+
+@contextmanager
+def study_progress(console: Console | None = None) -> Iterator[Callable[["StudyState"], None]]:
+    """Yields the function to call with each new state of a study."""
+    with progress_bar("study", console) as on_progress:
 
         def on_state(state: "StudyState") -> None:
-            nonlocal spoken
-            runs = f"{state.finished_runs}/{state.total_runs}"
-            total = state.total_cost or 1.0
-            done = state.finished_cost if state.total_cost else 1.0
-            bar.update(task, completed=done, total=total, runs=runs, left=left(state))
-            if not console.is_terminal and time.monotonic() - spoken > _LINE_SECONDS:
-                spoken = time.monotonic()
-                console.print(f"{runs} runs, left {left(state)}")
+            # Nothing to run costs nothing: then everything is finished.
+            finished = state.finished_cost / state.total_cost if state.total_cost else 1.0
+            on_progress(finished, f"{state.finished_runs}/{state.total_runs} runs")
 
         yield on_state
+
+
+class _TimeLeft:
+    """Time left at the speed seen so far, measured from the first moments' fraction on."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._since, self._before = self._begun, 0.0
+
+    def after(self, fraction: float) -> str:
+        """In hours, minutes and seconds; 'estimating' while nothing is known."""
+        now = time.monotonic()
+        if now - self._begun < _SETTLING_SECONDS:
+            self._since, self._before = now, fraction
+        finished = fraction - self._before
+        if finished <= 0:
+            return "estimating"
+        seconds = (now - self._since) * (1 - fraction) / finished
+        return str(timedelta(seconds=round(max(0.0, seconds))))
 
 
 @contextmanager
 def fraction_progress(what: str) -> Iterator[Callable[[float], None]]:
     """Yields the function to call with the finished fraction of some work."""
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)
+    with progress_bar(what) as on_progress:
+        yield lambda fraction: on_progress(fraction, what)
 
 
 @contextmanager
-def described_progress() -> Iterator[Callable[[float, str], None]]:
+def described_progress() -> Iterator[OnProgress]:
     """Yields the function to call with the finished fraction of some work, and what it is now."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-        yield lambda fraction, doing: bar.update(task, completed=fraction, description=doing)
+    with progress_bar("reading") as on_progress:
+        yield on_progress

@@ -1,0 +1,62 @@
+"""What each command is called in Python; `--help` says it, and a test compares the options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The function behind a command. An option has the name of the parameter that it sets."""
+
+    place: str
+    """'module:function'"""
+    also: tuple[str, ...] = ()
+    """Further functions that the command calls, and whose parameters some options are."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Options in a form that suits a shell, with the parameters that they make up."""
+
+    @property
+    def called(self) -> str:
+        """As a user writes it."""
+        return self.place.replace(":", ".")
+
+
+_TASK = {"preset": "task", "length": "task"}
+_BOX = {"low": "box", "high": "box"}
+_ATTACK = ("headwise.build.certify.certificate:Certificate.attack",)
+_HEAD_COUNT = "headwise.theory.head_count"
+_STUDIES = "headwise.studies"
+
+TWINS = {
+    "bound head-count": Twin(f"{_HEAD_COUNT}:lower_bound_exponent"),
+    "bound phase-map": Twin(f"{_HEAD_COUNT}:phase_map"),
+    "bound rank": Twin(
+        "headwise.theory.rank:error_lower_bound", also=("headwise.theory.rank:heads_needed",)
+    ),
+    "bound saturation": Twin(
+        "headwise.theory.saturation:attention_shift",
+        also=(
+            "headwise.theory.saturation:output_shift",
+            "headwise.theory.saturation:row_distance",
+        ),
+    ),
+    "build retrieval": Twin("headwise.build:retrieval", _ATTACK, _TASK | _BOX),
+    "build memorise": Twin("headwise.build:memorise", _ATTACK, _TASK | _BOX),
+    "build frontier": Twin("headwise.build:frontier"),
+    "build witness": Twin("headwise.build:witness", words=_TASK),
+    "build trials": Twin("headwise.build:trials"),
+    "study list": Twin(f"{_STUDIES}:list_studies"),
+    "study show": Twin(f"{_STUDIES}:find_study"),
+    "study run": Twin("headwise:run_study"),
+    "study fetch": Twin(f"{_STUDIES}:fetch"),
+    "study status": Twin("headwise.lab.store:Store.progress"),
+    "study export": Twin(f"{_STUDIES}:export"),
+    "report": Twin("headwise.report:build_report"),
+    "convert llama2c": Twin("headwise.pretrained:convert_llama2c"),
+    "compress": Twin("headwise:compress"),
+    "inspect": Twin("headwise:inspect"),
+    "plan": Twin("headwise:plan"),
+    "probe": Twin("headwise:probe", also=("headwise.advise.probe.data.readers:read",)),
+    "probe-eval": Twin("headwise.advise.probe.evaluate:attempts"),
+}
+"""A command → its twin. The names of the front door first, where there is one."""

@@ -1,0 +1,98 @@
+"""The one progress bar: a bar on a terminal, a line now and then in a log."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from headwise.cli import progress
+
+
+class Clock:
+    """Time that passes only when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def log() -> Console:
+    return Console(file=io.StringIO(), force_terminal=False, width=200)
+
+
+def written(console: Console) -> list[str]:
+    return console.file.getvalue().splitlines()
+
+
+def test_short_work_writes_nothing_to_a_log(clock: Clock) -> None:
+    console = log()
+    with progress.progress_bar("reading", console) as on_progress:
+        for second in range(9):
+            clock.now += 1
+            on_progress(second / 9, "training")
+    assert written(console) == []
+
+
+def test_long_work_writes_a_line_every_ten_seconds_with_the_time_left(clock: Clock) -> None:
+    console = log()
+    with progress.progress_bar("reading", console) as on_progress:
+        for second in range(1, 51):
+            clock.now += 1
+            on_progress(second / 100, "" if second < 15 else "training")
+    lines = written(console)
+    assert len(lines) == 5
+    assert lines[0] == "reading: 10 %, time left 0:01:30"
+    assert lines[-1] == "training: 50 %, time left 0:00:50"
+
+
+def test_what_was_finished_before_does_not_count_as_speed(clock: Clock) -> None:
+    console = log()
+    with progress.progress_bar("going on", console) as on_progress:
+        on_progress(0.5, "")  # found in a checkpoint
+        clock.now += 10
+        on_progress(0.6, "")
+    assert written(console) == ["going on: 60 %, time left 0:00:40"]
+
+
+def test_a_study_reports_runs_and_the_time_by_cost(clock: Clock) -> None:
+    console = log()
+    with progress.study_progress(console) as on_state:
+        for runs, cost in ((0, 0.0), (9, 1.0)):
+            state = SimpleNamespace(
+                finished_runs=runs, total_runs=10, finished_cost=cost, total_cost=4.0
+            )
+            on_state(state)
+            clock.now += 20
+        on_state(state)
+    assert written(console) == [
+        "9/10 runs: 25 %, time left 0:01:00",
+        "9/10 runs: 25 %, time left 0:02:00",
+    ]
+
+
+def test_a_study_with_nothing_left_to_run_is_finished(clock: Clock) -> None:
+    console = log()
+    with progress.study_progress(console) as on_state:
+        clock.now += 20
+        on_state(SimpleNamespace(finished_runs=3, total_runs=3, finished_cost=0.0, total_cost=0.0))
+    assert written(console) == ["3/3 runs: 100 %, time left 0:00:00"]
+
+
+def test_a_terminal_gets_a_bar_that_is_wiped() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with progress.progress_bar("reading", console) as on_progress:
+        on_progress(0.5, "training 4 heads")
+    text = console.file.getvalue()
+    assert "training 4 heads" in text
+    assert "left" in text
+    assert text.endswith("\x1b[2K")  # the last line is erased
