@@ -28,7 +28,10 @@ def bowls(length: int) -> Retrieval:
     return Retrieval(features=features, length=length, extrema="min", inputs="uniform")
 
 
-TASKS: Mapping[str, Callable[[int], Retrieval]] = {"max + min (D = 2)": max_plus_min, "three bowls (D = 3)": bowls}
+TASKS: Mapping[str, Callable[[int], Retrieval]] = {
+    "max + min (D = 2)": max_plus_min,
+    "three bowls (D = 3)": bowls,
+}
 
 
 @dataclass(frozen=True)

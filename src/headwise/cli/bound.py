@@ -69,9 +69,7 @@ def phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
     write_files(out, figure_files("phase-map", found.figure(), found.to_pandas()))
-    print(json.dumps(found.records()) if as_json else found)
-    if not as_json:
-        print(f"figure and table: {out}/phase-map.png, .svg, .csv")
+    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .csv")
 
 
 @app.command("rank")

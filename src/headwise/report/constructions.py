@@ -1,11 +1,15 @@
 """Figures about the theory: the phase map, built networks, and witnesses."""
 
 import altair as alt
+import numpy as np
 import pandas as pd
+
+from headwise.build import Built, Frontier, TrialResults, Witness, WitnessComparison
+from headwise.theory.head_count import PhaseMap
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 _ROUNDING = 1e-9  # a forced error below this is none
-SHADES = ("#BBBBBB", "#F2F2F2")
+_SHADES = ("#BBBBBB", "#F2F2F2")
 
 
 def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
@@ -13,10 +17,9 @@ def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> 
     return chart.properties(title=heading).configure(font="sans-serif", background="white")
 
 
-def draw_phase_map(
-    rows: pd.DataFrame, intrinsic_dim: int, head_dim: int, set_fraction: float
-) -> alt.TopLevelMixin:
+def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
     """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
+    rows = found.to_pandas()
     shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
     shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
     shown.loc[shown["verdict"] == "vacuous", "label"] = "–"
@@ -30,7 +33,7 @@ def draw_phase_map(
         .mark_rect()
         .encode(
             color=alt.condition(
-                "datum.verdict == 'vacuous'", alt.value(SHADES[0]), alt.value(SHADES[1])
+                "datum.verdict == 'vacuous'", alt.value(_SHADES[0]), alt.value(_SHADES[1])
             )
         )
     )
@@ -56,15 +59,18 @@ def draw_phase_map(
         alt.layer(silent, values, text).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
-            f"Theorem 2(2) of arXiv 2510.06662, D = {intrinsic_dim}, n = {head_dim} per head, "
-            f"|S_i| ≥ {set_fraction:g}·T.",
+            f"Theorem 2(2) of arXiv 2510.06662, D = {found.intrinsic_dim}, "
+            f"n = {found.head_dim} per head, |S_i| ≥ {found.set_fraction:g}·T.",
             "“–”: the bound is vacuous; “enough”: h ≥ D, a small network exists.",
         ],
     )
 
 
-def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
+def draw_attention(built: Built) -> alt.TopLevelMixin:
     """Each head's attention over the positions, with a ring at the extremum it should pick."""
+    rows = built.attention()
+    task = built.task
+    title = f"Which token each head picks (D = {task.intrinsic_dim}, T = {task.length})"
     every = max(1, rows["position"].nunique() // 16)
     ticks = [t for t in sorted(rows["position"].unique().tolist()) if t % every == 0]
     base = alt.Chart(rows).encode(
@@ -90,8 +96,9 @@ def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
     return _finish(chart, title, "Blue: attention; orange ring: the token that the target picks.")
 
 
-def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
+def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
+    rows = found.to_pandas()
     curves = rows["curve"].drop_duplicates().tolist()
     colours = alt.Scale(domain=curves, range=[_BLUE, _ORANGE, _GREY][: len(curves)])
     dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
@@ -153,8 +160,59 @@ def _outside_assumptions(rows: pd.DataFrame) -> list[str]:
     return [f"Outside that theorem's assumptions: {', '.join(names)}."] if names else []
 
 
-def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.TopLevelMixin:
+def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
+    """How near each attack came to its certificate: nothing may lie above 1."""
+    rows = found.to_pandas()
+    rows["share"] = rows["worst_found"] / rows["certified"]
+    marks = (
+        alt.Chart(rows)
+        .mark_point(filled=True, size=60, opacity=0.8)
+        .encode(
+            x=alt.X("certified:Q", title="certified error", scale=alt.Scale(type="log")),
+            y=alt.Y("share:Q", title="worst error found / certified error"),
+            color=alt.Color("features:N", title="features"),
+            tooltip=["trial", "features", "outer", "length", "asked", "certified", "worst_found"],
+        )
+    )
+    limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])
+    return _finish(
+        alt.layer(marks, limit.encode(y="share:Q")).properties(width=420, height=260),
+        "Certificates under attack",
+        f"{len(rows)} random tasks; a certificate is broken by a point above the dashed line.",
+    )
+
+
+def draw_witness(found: Witness) -> alt.TopLevelMixin:
+    """The error that the pair forces, over the Lipschitz constant that a readout may have."""
+    own = found.readout_lipschitz
+    harmless = found.forced_lipschitz(0.0)
+    furthest = 1.2 * max(own, min(harmless, 1000 * own))
+    constants = np.linspace(0.0, furthest, 201)
+    line = pd.DataFrame(
+        {"lipschitz": constants, "forced": [found.forced_error(float(c)) for c in constants]}
+    )
+    here = pd.DataFrame({"lipschitz": [own], "error": [found.network_error]})
+    x = alt.X("lipschitz:Q", title="Lipschitz constant of the readout")
+    forced = (
+        alt.Chart(line)
+        .mark_line(color=_ORANGE, strokeWidth=2)
+        .encode(x=x, y=alt.Y("forced:Q", title="error on one of the two inputs"))
+    )
+    network = alt.Chart(here).mark_point(color=_BLUE, size=90, filled=True, opacity=1)
+    return _finish(
+        alt.layer(forced, network.encode(x=x, y="error:Q")).properties(width=420, height=260),
+        "Two inputs that look alike after attention",
+        [
+            f"Targets {found.target_gap:.4g} apart, representations "
+            f"{found.representation_gap:.3g} apart.",
+            "Orange: the error that every such readout makes; blue: the network's own.",
+        ],
+    )
+
+
+def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
     """The error that the witness forces next to the trained one, over the number of heads."""
+    rows, task = found.to_pandas(), found.task
     groups = rows["group"].drop_duplicates().tolist()
     kinds = rows["kind"].drop_duplicates().tolist()
     y_axis = alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)])
@@ -189,8 +247,8 @@ def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.Top
         alt.layer(lines, points).properties(width=340, height=300),
         "Too few heads: two inputs that no readout can tell apart",
         [
-            f"y = Σ of {intrinsic_dim} maxima, T = {length}. Forced: the error that every readout "
-            "with the network's own bound on",
+            f"y = Σ of {task.intrinsic_dim} maxima, T = {task.length}. Forced: the error that "
+            "every readout with the network's own bound on",
             "the Lipschitz constant makes on one of the two inputs found. Where nothing is forced "
             "there is no mark.",
         ],
