@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headwise.build._memorise import MemoriseDesign, plan_memorise
-from headwise.build._retrieval import HEAD_DIM, Design, plan_retrieval
+from headwise.build._memorise import plan_memorise
+from headwise.build._retrieval import HEAD_DIM, plan_retrieval
+from headwise.build.built import Design
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, quiet
@@ -106,7 +107,7 @@ def _built_row(
     task: Retrieval,
     curve: str,
     error: float,
-    design: Design | MemoriseDesign,
+    design: Design,
     heads: int,
     head_dim: int = HEAD_DIM,
 ) -> dict[str, Any]:

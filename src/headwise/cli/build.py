@@ -127,7 +127,7 @@ def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
 
 
 def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
-    """Attack the certificate, write the network and its papers, and say what came of it."""
+    """Attack the certificate, write the network with its files, and say what came of it."""
     from headwise.report.files import figure_files, write_files
 
     with progress_bar("attack") as on_progress:

@@ -1,7 +1,7 @@
 """`Bound`: one answer of the theory, with what it rests on.
 
 Every function of `headwise.theory` that states a result returns a `Bound`, so that a caller can
-tell a number from a shrug: a formula evaluated outside its range is called vacuous, never printed.
+tell a result from a formula evaluated outside its range: that is called vacuous, never printed.
 """
 
 import math

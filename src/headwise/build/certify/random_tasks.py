@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.build._retrieval import retrieval
-from headwise.build.budget import known
+from headwise.build.budget import known_task
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
 from headwise.tasks import (
@@ -87,7 +87,7 @@ def _trial(kind: str, rng: np.random.Generator) -> CertificateTrial:
         subsets=subsets,
         inputs="uniform",
     )
-    what = known(task, None, bounded=False, heading="")
+    what = known_task(task, None, bounded=False, heading="")
     fraction = _FRACTION[dim] if given_as_code else 10 ** rng.uniform(-3, -1)
     scale = what.outer.spread(what.features.high - what.features.low)
     return CertificateTrial(kind, task, fraction * scale, dims + int(rng.integers(0, 3)))

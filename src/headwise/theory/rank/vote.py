@@ -19,7 +19,7 @@ _SETTING = "Two orthogonal points and a query, each uniform on the sphere; direc
 
 
 class VoteError(NamedTuple):
-    """Three answers to one question: a formula, the exact mean, and a bound proved by hand."""
+    """Three answers to one question: an estimate, the exact mean, and an upper bound."""
 
     estimate: Bound
     expected: Bound
@@ -37,7 +37,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
 
     *Upper.* Hoeffding: P(wrong | φ) ≤ exp(-2·heads·φ²/π²); and cos φ ≤ exp(-φ²/2) gives, with
     c = 2·heads/π² + (dim-2)/2 and ∫ exp(-cφ²) ≤ ½√(π/c), the closed form
-    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than a coin: P(wrong) ≤ ½.
+    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than guessing: P(wrong) ≤ ½.
     """
     dim, heads = whole("dim", dim, least=2, most=10**6), whole("heads", heads, most=10**9)
     estimate = 2 / math.pi * math.atan(math.pi / 2 * math.sqrt(dim / heads))
@@ -60,7 +60,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
             expected,
             f"{voters} have an error of {expected:.4f} on average",
             "binomial tail, integrated over the angle",
-            "A tie is decided by a coin.",
+            "A tie is decided at random.",
         ),
         upper=_bound(
             "upper bound",
@@ -83,7 +83,7 @@ def _bound(
         quantity=f"mean-square error of the vote, {which}",
         value=value,
         verdict=verdict,
-        statement=f"{statement}; a coin scores 1.",
+        statement=f"{statement}; guessing scores 1.",
         source=source,
         status=Status.DERIVED,
         assumptions=(_SETTING, *assumptions),

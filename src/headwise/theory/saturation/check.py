@@ -1,4 +1,4 @@
-"""A head of one's own: its scores before and after a reduction, the bounds, and the truth."""
+"""One head before and after a reduction: what the inequalities allow, and what was measured."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -53,7 +53,7 @@ class HeadCheck(Printed):
             (self.distance_measured, self.distance_bound),
             (self.output_measured, self.output_bound),
         )
-        return all(truth <= bound * (1 + _ROUNDING) + _ROUNDING for truth, bound in pairs)
+        return all(measured <= bound * (1 + _ROUNDING) + _ROUNDING for measured, bound in pairs)
 
     def to_data(self) -> dict[str, Any]:
         """The check as JSON data."""

@@ -154,14 +154,14 @@ class RowChanges:
 
     @property
     def bound(self) -> Float[Array, "*rows"]:
-        """What the certificate allows; `shift` is the truth."""
+        """What the certificate allows; `shift` is what was measured."""
         return attention_shift_bound(self.epsilon)
 
 
 def row_changes(
     scores: Float[Array, "*rows keys"], reduced: Float[Array, "*rows keys"]
 ) -> RowChanges:
-    """The certificate's terms and the truth; −∞ marks keys that a row may not see."""
+    """The certificate's terms and what was measured; −∞ marks keys that a row may not see."""
     visible = np.isfinite(scores)
     require(
         bool((visible == np.isfinite(reduced)).all()) and bool(visible.any(-1).all()),
