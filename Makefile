@@ -4,13 +4,15 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format docs bench clean
 
 help:
 	@echo "make demo    reproduce the phase transition in the number of heads: results/demo/report.html"
 	@echo "make test    lint, type-check and test"
 	@echo "make format  format the code"
-	@echo "make clean   remove the virtual environment and the demo's results"
+	@echo "make docs    build the documentation, strictly: site/index.html"
+	@echo "make bench   the quick forms of the benchmarks, about five minutes"
+	@echo "make clean   remove the virtual environment, the demo's results and the documentation"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -23,6 +25,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[dev,pretrained]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed
@@ -40,5 +46,15 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/kernel.py --quick
+	$(BIN)/python benchmarks/encoder.py small
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/decoder.py
+
 clean:
-	rm -rf $(VENV) results/demo
+	rm -rf $(VENV) results/demo site

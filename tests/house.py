@@ -175,5 +175,6 @@ def front_door() -> dict[str, str]:
 def parameters(node: ast.AST) -> set[str]:
     """The parameters of a function."""
     assert isinstance(node, ast.FunctionDef)
-    every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+    every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    every += [each for each in (node.args.vararg, node.args.kwarg) if each]
     return {argument.arg for argument in every}

@@ -211,6 +211,26 @@ def test_there_is_one_cache_folder() -> None:
     none(wrong, "ask core.cache.cache_folder:")
 
 
+PLAIN = {
+    r"\bby heart\b": "overfits",
+    r"\bignoran(t|ce)\b|\bknow(s|ing) nothing\b": "baseline loss",
+    r"\bby lot\b": "at random",
+    r"\bdear(er|est)?\b": "expensive",
+}
+
+
+def test_prose_is_in_the_plain_english_of_the_field() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()} (say: {instead})"
+        for path in [*(module.path for module in EVERY), *pages]
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for pattern, instead in PLAIN.items()
+        if re.search(pattern, line, re.IGNORECASE)
+    ]
+    none(wrong, "a word that only this project uses for it:")
+
+
 def test_names_in_strings_lead_somewhere() -> None:
     """'module:name' is how the front door and results reach to the right."""
     wrong = [

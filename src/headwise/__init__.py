@@ -1,15 +1,15 @@
 """How many attention heads does a task, or a model, need; how wide; and in which layers?
 
-    headwise.probe(inputs, targets)          how many heads a task needs, from data or a function
+    headwise.probe(inputs, targets)          how many heads a task needs
     headwise.plan(layers=6, ...)             which heads and dimensions in which layer
     headwise.inspect("model")                what each head of a pretrained model needs
     headwise.compress("model", keep=0.75)    a smaller model, and what it cost
     headwise.from_pretrained("smaller")      open it again
-    headwise.train(task, shape, training, seeds)      many networks as one program
-    headwise.run_study("head-count")         a published experiment: table, claims, figures
+    headwise.train(task, shape, ...)         many networks as one program
+    headwise.run_study("head-count")         a published experiment, rerun
     headwise.theory  .tasks  .nets  .build   bounds, tasks, networks, networks from a proof
 
-Each of these is a command of the same name, too: `headwise --help`.
+Every command has such a function; `headwise COMMAND --help` names it.
 """
 
 from importlib.metadata import version

@@ -26,6 +26,7 @@ _BOX = {"low": "box", "high": "box"}
 _ATTACK = ("headwise.build.certify.certificate:Certificate.attack",)
 _HEAD_COUNT = "headwise.theory.head_count"
 _STUDIES = "headwise.studies"
+_STUDY = {"name": "study"}
 
 TWINS = {
     "bound head-count": Twin(f"{_HEAD_COUNT}:lower_bound_exponent"),
@@ -42,17 +43,17 @@ TWINS = {
     ),
     "build trials": Twin("headwise.build:trials"),
     "study list": Twin(f"{_STUDIES}:list_studies"),
-    "study show": Twin(f"{_STUDIES}:find_study"),
-    "study run": Twin("headwise:run_study"),
-    "study fetch": Twin(f"{_STUDIES}:fetch"),
-    "study status": Twin("headwise.lab.store:Store.progress"),
-    "study export": Twin(f"{_STUDIES}:export"),
-    "report": Twin("headwise.report:build_report"),
+    "study show": Twin(f"{_STUDIES}:show", words=_STUDY),
+    "study run": Twin("headwise:run_study", words=_STUDY | {"text": "texts", "plan": "plans"}),
+    "study fetch": Twin(f"{_STUDIES}:fetch_study", words=_STUDY),
+    "study status": Twin(f"{_STUDIES}:status"),
+    "study export": Twin(f"{_STUDIES}:export_study", words=_STUDY),
+    "report": Twin("headwise.report:report"),
     "convert llama2c": Twin("headwise.pretrained:convert_llama2c"),
     "compress": Twin("headwise:compress"),
     "inspect": Twin("headwise:inspect"),
     "plan": Twin("headwise:plan"),
-    "probe": Twin("headwise:probe", also=("headwise.advise.probe.data.readers:read",)),
-    "probe-eval": Twin("headwise.advise.probe.evaluate:attempts"),
+    "probe": Twin("headwise:probe"),
+    "probe-eval": Twin("headwise.advise.probe:probe_eval"),
 }
 """A command → its twin. The names of the front door first, where there is one."""
