@@ -10,6 +10,10 @@ CHECKED = [
     "headwise.nets.class_token",
     "headwise.nets.module",
     "headwise.build",
+    "headwise.pretrained.adapters",
+    "headwise.pretrained.measure",
+    "headwise.pretrained.model",
+    "headwise.pretrained.plan.reductions",
     "headwise.training.ensemble",
     "headwise.training.stacked",
 ]

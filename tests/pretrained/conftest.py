@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from small_models import FAMILIES
+from small_models import FAMILIES, small_model, word_tokenizer
+
+from headwise.pretrained.text.calibration import default_text
 
 
 @pytest.fixture(params=sorted(FAMILIES))
@@ -18,3 +20,18 @@ def real_models() -> Path:
     if folder is None:
         pytest.skip("HEADWISE_REAL_MODELS does not name a folder (benchmarks/fetch_models.py)")
     return Path(folder)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    small_model("llama").save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text(default_text()[:9000], "utf-8")
+    return path

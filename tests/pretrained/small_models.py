@@ -4,8 +4,18 @@ from typing import Any
 
 import torch
 import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
 
-from headwise.pretrained import Material
+from headwise.pretrained import (
+    Budget,
+    Compressed,
+    Material,
+    Measurement,
+    compress,
+    make_plan,
+    measure_model,
+)
+from headwise.pretrained.text.calibration import default_text
 
 torch.set_num_threads(1)
 
@@ -101,3 +111,27 @@ def small_material(model: Any, seed: int = 0) -> Material:
             for length in (16, 24, 32, 16, 24, 32, 16, 24, 32, 16)
         ]
     return Material(batches[:8], batches[8:], "random tokens")
+
+
+def shrunk(
+    model: Any,
+    material: Material,
+    counts: str,
+    fraction: float,
+    measurement: Measurement | None = None,
+) -> Compressed:
+    """The model at a fraction of its "parameters" or of its "cache", which encoders have too."""
+    measurement = measurement or measure_model(model, material)
+    plan = make_plan(measurement, Budget(fraction, counts))
+    return compress(model, text=material, plan=plan, measurement=measurement, time_it=False)
+
+
+def word_tokenizer() -> Any:
+    """A tokenizer of whole words, most of them unknown."""
+    words = sorted(set(default_text().split()))[:90]
+    vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i + 2 for i, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+    )

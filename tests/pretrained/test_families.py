@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, small_material, small_model
+from small_models import FAMILIES, shrunk, small_material, small_model
 
 import headwise
 from headwise.core.errors import InputError
@@ -17,10 +17,9 @@ from headwise.pretrained import (
     attention_sites,
     compress,
     make_plan,
-    measure,
-    save_compressed,
+    measure_model,
 )
-from headwise.pretrained.evaluate import attention_parameters
+from headwise.pretrained._evaluate import attention_parameters
 from headwise.pretrained.plan.counts import parameters
 
 
@@ -33,7 +32,7 @@ def outputs(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
 def test_with_everything_kept_outputs_equal_the_originals(family: str) -> None:
     model = small_model(family)
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     same = apply_plan(model, measurement, make_plan(measurement, Budget(1.0)))
     for batch in material.held_out:
         expected = outputs(model, batch)
@@ -44,9 +43,8 @@ def test_with_everything_kept_outputs_equal_the_originals(family: str) -> None:
 def test_a_saved_model_comes_back_bit_for_bit(family: str, counts: str, tmp_path: Path) -> None:
     model = small_model(family)
     material = small_material(model)
-    key = "keep" if counts == "parameters" else "cache"
-    result = compress(model, material, time_it=False, **{key: 0.55})
-    save_compressed(result.model, tmp_path / "one", plan=result.plan, report=result.report())
+    result = shrunk(model, material, counts, 0.55)
+    result.save(tmp_path / "one")
     again = headwise.from_pretrained(tmp_path / "one")
     assert type(again) is type(model)
     again.save_pretrained(tmp_path / "two")
@@ -60,7 +58,7 @@ def test_a_saved_model_comes_back_bit_for_bit(family: str, counts: str, tmp_path
 def test_the_budget_is_kept_and_counted_as_the_model_counts(family: str) -> None:
     model = small_model(family)
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     whole = attention_parameters(model, measurement.sites)
     for fraction in (0.9, 0.6, 0.3):
         plan = make_plan(measurement, Budget(fraction))
@@ -79,7 +77,7 @@ def test_the_budget_is_kept_and_counted_as_the_model_counts(family: str) -> None
 def test_the_original_is_left_as_it_was(family: str) -> None:
     model = small_model(family)
     before = copy.deepcopy(model.state_dict())
-    compress(model, small_material(model), keep=0.5, time_it=False)
+    compress(model, text=small_material(model), keep=0.5, time_it=False)
     after = model.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -89,7 +87,7 @@ def test_the_original_is_left_as_it_was(family: str) -> None:
 def test_attention_implementations_agree_on_the_compressed_model(family: str) -> None:
     model = small_model(family)
     material = small_material(model)
-    smaller = compress(model, material, cache=0.6, time_it=False).model
+    smaller = shrunk(model, material, "cache", 0.6).model
     expected = outputs(smaller, material.held_out[0])
     smaller.set_attn_implementation("eager")
     torch.testing.assert_close(
@@ -98,10 +96,10 @@ def test_attention_implementations_agree_on_the_compressed_model(family: str) ->
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2"])
-@pytest.mark.parametrize("key", ["keep", "cache"])
-def test_generation_with_a_cache_equals_generation_without(name: str, key: str) -> None:
+@pytest.mark.parametrize("counts", ["parameters", "cache"])
+def test_generation_with_a_cache_equals_generation_without(name: str, counts: str) -> None:
     model = small_model(name)
-    smaller = compress(model, small_material(model), time_it=False, **{key: 0.6}).model
+    smaller = shrunk(model, small_material(model), counts, 0.6).model
     prompt = torch.randint(4, 99, (2, 7), generator=torch.Generator().manual_seed(3))
     options = {"max_new_tokens": 12, "do_sample": False, "attention_mask": torch.ones_like(prompt)}
     options |= {"pad_token_id": 0, "eos_token_id": None}
@@ -111,7 +109,7 @@ def test_generation_with_a_cache_equals_generation_without(name: str, key: str) 
 
 def test_padding_does_not_reach_the_other_tokens() -> None:
     model = small_model("bert")
-    smaller = compress(model, small_material(model), keep=0.6, time_it=False).model
+    smaller = compress(model, text=small_material(model), keep=0.6, time_it=False).model
     ids = torch.randint(4, 99, (1, 10), generator=torch.Generator().manual_seed(4))
     padded = torch.cat([ids, torch.zeros(1, 5, dtype=torch.long)], dim=1)
     mask = torch.tensor([[1] * 10 + [0] * 5])
@@ -122,7 +120,7 @@ def test_padding_does_not_reach_the_other_tokens() -> None:
 
 def test_the_cache_holds_as_many_numbers_as_the_plan_says() -> None:
     model = small_model("llama")
-    result = compress(model, small_material(model), cache=0.5, time_it=False)
+    result = shrunk(model, small_material(model), "cache", 0.5)
     ids = torch.randint(4, 99, (1, 9), generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         cache = result.model(input_ids=ids, use_cache=True).past_key_values
@@ -136,7 +134,7 @@ def test_the_cache_holds_as_many_numbers_as_the_plan_says() -> None:
 def test_half_precision_and_compilation_run(name: str) -> None:
     model = small_model(name)
     material = small_material(model)
-    smaller = compress(model, material, cache=0.6, time_it=False).model
+    smaller = shrunk(model, material, "cache", 0.6).model
     expected = outputs(smaller, material.held_out[0])
     compiled = torch.compile(smaller, backend="eager")
     torch.testing.assert_close(outputs(compiled, material.held_out[0]), expected)

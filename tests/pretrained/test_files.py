@@ -8,46 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
-from small_models import small_material, small_model
-from tokenizers import Tokenizer, models, pre_tokenizers
+from small_models import shrunk, small_material, small_model
 from typer.testing import CliRunner
 
 import headwise
 from headwise.cli import app
 from headwise.core.errors import InputError
-from headwise.pretrained import compress, convert_llama2c, load_model, read_plan
-from headwise.pretrained.evaluate import quality
-from headwise.pretrained.measure import measurement as measure
+from headwise.pretrained import compress, convert_llama2c, load_model, measure_model, read_plan
+from headwise.pretrained._evaluate import quality
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.model.llama2c import build_tokenizer
 from headwise.pretrained.plan.plan_file import check_plan, write_plan
-from headwise.pretrained.text.calibration import default_text, read_text
-
-
-def word_tokenizer() -> Any:
-    words = sorted(set(default_text().split()))[:90]
-    vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i + 2 for i, word in enumerate(words)}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    core.pre_tokenizer = pre_tokenizers.Whitespace()
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
-    )
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    small_model("llama").save_pretrained(folder)
-    word_tokenizer().save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "text.txt"
-    path.write_text(default_text()[:9000], "utf-8")
-    return path
+from headwise.pretrained.text.calibration import read_text
 
 
 def run(*arguments: object) -> Any:
@@ -77,8 +49,8 @@ def test_one_command_compresses_and_the_plan_it_leaves_gives_the_same_model(
 def test_an_edited_plan_is_applied_as_edited(checkpoint: Path) -> None:
     model = load_model(checkpoint)
     material = small_material(model)
-    measurement = measure(model, material)
-    result = compress(model, material, keep=0.6, measurement=measurement, time_it=False)
+    measurement = measure_model(model, material)
+    result = compress(model, text=material, keep=0.6, measurement=measurement, time_it=False)
     path = checkpoint / "plan.json"
     write_plan(result.plan, path)
     data = json.loads(path.read_text())
@@ -86,7 +58,7 @@ def test_an_edited_plan_is_applied_as_edited(checkpoint: Path) -> None:
     data["layers"][0]["groups"][0] |= {"qk_dim": 4, "v_dim": 2}
     path.write_text(json.dumps(data))
     edited = compress(
-        model, material, plan=read_plan(path), measurement=measurement, time_it=False
+        model, text=material, plan=read_plan(path), measurement=measurement, time_it=False
     ).model
     assert edited.model.layers[0].self_attn.key_widths[-1] == 4
 
@@ -108,10 +80,8 @@ def test_an_edited_plan_is_applied_as_edited(checkpoint: Path) -> None:
 )
 def test_a_wrong_plan_gets_a_sentence(change: Any, sentence: str, tmp_path: Path) -> None:
     model = small_model("llama")
-    measurement = measure(model, small_material(model))
-    plan = compress(
-        model, small_material(model), cache=1.0, measurement=measurement, time_it=False
-    ).plan
+    measurement = measure_model(model, small_material(model))
+    plan = shrunk(model, small_material(model), "cache", 1.0, measurement).plan
     write_plan(plan, tmp_path / "plan.json")
     data = json.loads((tmp_path / "plan.json").read_text())
     change(data)
@@ -191,10 +161,12 @@ def test_the_quality_gate_decides_the_exit_code(checkpoint: Path, text: Path) ->
 def test_the_smallest_model_within_a_loss_is_found() -> None:
     model = small_model("bert")
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     sizes = []
     for limit in (0.0005, 0.005, 0.05):
-        result = compress(model, material, max_loss=limit, measurement=measurement, time_it=False)
+        result = compress(
+            model, text=material, max_loss=limit, measurement=measurement, time_it=False
+        )
         assert result.evaluation.damage <= 2 * limit
         sizes.append(result.evaluation.attention_parameters.ratio)
     assert sizes == sorted(sizes, reverse=True)
@@ -204,9 +176,11 @@ def test_the_smallest_model_within_a_loss_is_found() -> None:
 def test_recovery_brings_the_outputs_closer() -> None:
     model = small_model("bert")
     material = small_material(model)
-    measurement = measure(model, material)
-    before = compress(model, material, keep=0.4, measurement=measurement, time_it=False)
-    after = compress(model, material, keep=0.4, finetune=40, measurement=measurement, time_it=False)
+    measurement = measure_model(model, material)
+    before = compress(model, text=material, keep=0.4, measurement=measurement, time_it=False)
+    after = compress(
+        model, text=material, keep=0.4, finetune=40, measurement=measurement, time_it=False
+    )
     assert after.evaluation.damage < before.evaluation.damage
 
 
@@ -216,7 +190,7 @@ def test_a_uniform_result_is_judged_as_stock_transformers_opens_it(
 ) -> None:
     model = small_model(name)
     material = small_material(model)
-    result = compress(model, material, keep=0.7, uniform=True, time_it=False)
+    result = compress(model, text=material, keep=0.7, uniform=True, time_it=False)
     assert 0.3 < result.evaluation.attention_parameters.ratio < 0.75  # 0.7 and biases
     result.model.save_pretrained(tmp_path / "stock")
     stock = type(model).from_pretrained(tmp_path / "stock")
@@ -228,7 +202,7 @@ def test_a_uniform_result_is_judged_as_stock_transformers_opens_it(
 def test_a_uniform_budget_of_half_the_heads_keeps_half_the_heads() -> None:
     model = small_model("llama", num_attention_heads=6, num_key_value_heads=6)
     material = small_material(model)
-    result = compress(model, material, keep=0.5, uniform=True, time_it=False)
+    result = compress(model, text=material, keep=0.5, uniform=True, time_it=False)
     assert result.evaluation.attention_parameters.ratio == pytest.approx(0.5, abs=0.02)
     assert result.model.config.num_attention_heads == 3
 

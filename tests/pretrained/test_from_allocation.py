@@ -9,8 +9,7 @@ from headwise.allocation.plan_file import AllocationPlan, read_allocation, write
 from headwise.allocation.schedules import schedule
 from headwise.core.errors import InputError
 from headwise.nets.shape import AttentionShape
-from headwise.pretrained import compress, read_plan
-from headwise.pretrained.measure import measurement as measure
+from headwise.pretrained import compress, measure_model, read_plan
 
 
 def plan_of(*layers: tuple[int, int, int], width: int = 32) -> AllocationPlan:
@@ -24,13 +23,13 @@ def plan_of(*layers: tuple[int, int, int], width: int = 32) -> AllocationPlan:
 def test_every_layer_gets_the_plans_shape(name: str, tmp_path: Path) -> None:
     model = small_model(name)
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     group = measurement.sites[0].group_size
     wanted = plan_of((2 * group, 4, 8), (group, 8, 4))
     write_allocation(wanted, tmp_path / "plan.json")
     read = read_plan(tmp_path / "plan.json")
     assert read == wanted
-    result = compress(model, material, plan=read, measurement=measurement, time_it=False)
+    result = compress(model, text=material, plan=read, measurement=measurement, time_it=False)
     for shape, layer in zip(result.plan.layers, wanted.layers, strict=True):
         kept = [each for each in shape.groups if each.heads]
         assert sum(len(each.heads) for each in kept) == layer.heads
@@ -58,7 +57,7 @@ def test_what_compression_cannot_do_gets_a_sentence(
     model = small_model(name)
     material = small_material(model)
     with pytest.raises(InputError, match=sentence):
-        compress(model, material, plan=plan_of(*layers), time_it=False)
+        compress(model, text=material, plan=plan_of(*layers), time_it=False)
 
 
 def test_plan_files_are_checked(tmp_path: Path) -> None:

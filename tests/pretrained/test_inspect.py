@@ -9,9 +9,8 @@ import pytest
 import torch
 from small_models import small_material, small_model
 
-from headwise.pretrained import inspect_model
+from headwise.pretrained import inspect
 from headwise.report.inspection import heat_maps
-from headwise.report.inspection_page import write_page
 
 
 def test_a_head_whose_scores_have_rank_one_is_seen_to_need_one_dimension() -> None:
@@ -20,7 +19,7 @@ def test_a_head_whose_scores_have_rank_one_is_seen_to_need_one_dimension() -> No
     with torch.no_grad():
         attention.query.weight[9:16] = 0  # head 1 keeps the first of its eight rows
         attention.query.bias[9:16] = 0
-    heads = inspect_model(model, small_material(model)).heads.set_index(["layer", "head"])
+    heads = inspect(model, text=small_material(model)).heads.set_index(["layer", "head"])
     assert heads.loc[(1, 1), "size_at_1pct"] == 1
     assert heads.loc[(1, 1), "rank_by_weights"] == pytest.approx(1.0, abs=1e-6)
     assert heads.loc[(1, 0), "rank_by_weights"] > 2
@@ -32,7 +31,7 @@ def test_a_head_that_attends_evenly_has_the_entropy_of_the_uniform_distribution(
     with torch.no_grad():
         attention.q_proj.weight[:8] = 0
         attention.q_proj.bias[:8] = 0
-    heads = inspect_model(model, small_material(model)).heads.set_index(["layer", "head"])
+    heads = inspect(model, text=small_material(model)).heads.set_index(["layer", "head"])
     assert heads.loc[(0, 0), "entropy"] == pytest.approx(np.log(17), rel=1e-5)
     assert heads.loc[(0, 1), "entropy"] < np.log(17)
 
@@ -47,7 +46,7 @@ def test_two_equal_heads_are_found_to_be_redundant_and_a_dead_one_unimportant() 
             module.bias[8:16] = module.bias[:8]
         output.output.dense.weight[:, 8:16] = output.output.dense.weight[:, :8]
         output.output.dense.weight[:, 16:24] = 0
-    inspection = inspect_model(model, small_material(model), exact=True)
+    inspection = inspect(model, text=small_material(model), exact=True)
     heads = inspection.heads.set_index(["layer", "head"])
     assert heads.loc[(0, 0), "most_similar_head"] == 1
     assert heads.loc[(0, 0), "similarity"] == pytest.approx(1.0, abs=1e-4)
@@ -57,10 +56,12 @@ def test_two_equal_heads_are_found_to_be_redundant_and_a_dead_one_unimportant() 
 
 
 def test_the_page_holds_every_head_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
-    inspection = inspect_model(small_model("llama"), small_material(small_model("llama")))
-    write_page(inspection, tmp_path / "page.html", "A <small> model")
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert "A &lt;small&gt; model" in page
+    model = small_model("llama")
+    model.config.name_or_path = "a <small> model"
+    path = tmp_path / "page.html"
+    inspection = inspect(model, text=small_material(model), report=path)
+    page = path.read_text("utf-8")
+    assert "The attention heads of a &lt;small&gt; model" in page
     assert not re.search(r"<(script|link|img)[^>]+(src|href)\s*=\s*[\"']?https?:", page)
     assert page.count("<tr>") >= len(inspection.heads)
     json.dumps(inspection.to_data(), allow_nan=False)

@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import small_material, small_model
 
-from headwise.pretrained import Budget, CompressionPlan, apply_plan, compress, make_plan
-from headwise.pretrained.measure import measurement as measure
+from headwise.pretrained import (
+    Budget,
+    CompressionPlan,
+    apply_plan,
+    compress,
+    make_plan,
+    measure_model,
+)
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.moments import collect_moments, passes
 from headwise.pretrained.plan.reductions import narrowing, order_pairs
@@ -109,7 +115,7 @@ def dense_reference(
 def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
     """Nine query heads on three key heads: full, cut in both ways, one with a head removed."""
     model = small_model("llama-biased")
-    measurement = measure(model, small_material(model))
+    measurement = measure_model(model, small_material(model))
     groups = (
         GroupShape(heads=(0, 1, 2), qk_dim=8, v_dim=8),
         GroupShape(heads=(3, 5), qk_dim=4, v_dim=3),
@@ -133,7 +139,7 @@ def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
 def test_certificates_hold_on_the_inputs_they_speak_of(name: str, counts: str) -> None:
     model = small_model(name)
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     plan = make_plan(measurement, Budget(0.7, counts))
     heads = certify(
         model, measurement.sites, measurement.reductions, plan.layers, material.calibration
@@ -147,10 +153,10 @@ def test_certificates_hold_on_the_inputs_they_speak_of(name: str, counts: str) -
 def test_allocation_beats_the_baselines_even_on_small_random_models(name: str) -> None:
     model = small_model(name)
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     damage = {
         method: compress(
-            model, material, keep=0.7, method=method, measurement=measurement, time_it=False
+            model, text=material, keep=0.7, method=method, measurement=measurement, time_it=False
         ).evaluation.damage
         for method in ("fisher", "uniform-svd", "prune-heads", "random")
     }
@@ -161,9 +167,9 @@ def test_allocation_beats_the_baselines_even_on_small_random_models(name: str) -
 def test_measuring_is_reproducible_and_the_same_one_layer_at_a_time() -> None:
     model = small_model("llama")
     material = small_material(model)
-    measurement = measure(model, material)
+    measurement = measure_model(model, material)
     plan = make_plan(measurement, Budget(0.6))
-    assert plan == make_plan(measure(model, material), Budget(0.6))
+    assert plan == make_plan(measure_model(model, material), Budget(0.6))
     runs = passes(measurement.sites, memory_limit=1)
     assert [len(run) for run in runs] == [1, 1]
     for run, layer in zip(runs, measurement.reductions, strict=True):

@@ -1,18 +1,17 @@
 """Pretrained models: see what each head needs, shrink the attention, keep the quality, prove it."""
 
-from headwise.pretrained.adapters import FAMILIES, attention_sites
-from headwise.pretrained.compress import Compressed, apply_plan, compress, make_plan
-from headwise.pretrained.evaluate import Evaluation, evaluate
-from headwise.pretrained.inspect import Inspection, inspect_model
-from headwise.pretrained.measure.measurement import Measurement, measure
-from headwise.pretrained.model.files import (
-    from_pretrained,
-    load_model,
-    load_tokenizer,
-    save_compressed,
-)
+from headwise.pretrained._compress import compress
+from headwise.pretrained._evaluate import Evaluation, evaluate
+from headwise.pretrained._inspect import inspect
+from headwise.pretrained.adapters import FAMILIES, Family, attention_sites, register_family
+from headwise.pretrained.compressed import Compressed
+from headwise.pretrained.inspection import Inspection
+from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.llama2c import convert_llama2c
+from headwise.pretrained.model.opening import from_pretrained, load_model, load_tokenizer
+from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.allocate import Budget
+from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan, read_plan, write_plan
 from headwise.pretrained.text.calibration import Material
 from headwise.pretrained.text.material import image_material, text_material
@@ -23,6 +22,7 @@ __all__ = [
     "Compressed",
     "CompressionPlan",
     "Evaluation",
+    "Family",
     "Inspection",
     "Material",
     "Measurement",
@@ -33,13 +33,13 @@ __all__ = [
     "evaluate",
     "from_pretrained",
     "image_material",
-    "inspect_model",
+    "inspect",
     "load_model",
     "load_tokenizer",
     "make_plan",
-    "measure",
+    "measure_model",
     "read_plan",
-    "save_compressed",
+    "register_family",
     "text_material",
     "write_plan",
 ]

@@ -1,12 +1,13 @@
 """A short recovery: train the reduced attention to give the original's outputs again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.objectives import Embedding, Objective, embed
 from headwise.pretrained.text.calibration import every_fifth, to_device
@@ -24,11 +25,11 @@ def recover(
     *,
     seed: int = 0,
     rate: float = 5e-5,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    on_progress: OnProgress = quiet,
 ) -> list[float]:
     """Adam on the attention weights only, matching the original's outputs; the loss by step.
 
-    Calibration text is short and a recovery soon learns it by heart, so every fifth batch is kept
+    Calibration text is short and a recovery soon overfits it, so every fifth batch is kept
     aside and the weights that do best there stay: the first ones, if nothing does better.
     """
     training, aside = every_fifth(batches)
@@ -61,7 +62,7 @@ def recover(
         losses.append(float(loss.detach()))
         if (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps:
             look()
-        progress("recovering", step + 1, steps)
+        on_progress((step + 1) / steps, "recovering")
     best.restore()
     compressed.requires_grad_(True)
     return losses

@@ -5,16 +5,10 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Built, Frontier, TrialResults, Witness, WitnessComparison
+from headwise.report.theme import BLUE, FAINT, GREEN, GREY, ORANGE, SCHEME, SHADES, finished
 from headwise.theory.head_count import PhaseMap
 
-_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 _ROUNDING = 1e-9  # a forced error below this is none
-_SHADES = ("#BBBBBB", "#F2F2F2")
-
-
-def _finish(chart: alt.TopLevelMixin, title: str, subtitle: str | list[str]) -> alt.TopLevelMixin:
-    heading = alt.TitleParams(title, subtitle=subtitle, anchor="start", offset=12)
-    return chart.properties(title=heading).configure(font="sans-serif", background="white")
 
 
 def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
@@ -33,7 +27,7 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         .mark_rect()
         .encode(
             color=alt.condition(
-                "datum.verdict == 'vacuous'", alt.value(_SHADES[0]), alt.value(_SHADES[1])
+                "datum.verdict == 'vacuous'", alt.value(SHADES[0]), alt.value(SHADES[1])
             )
         )
     )
@@ -42,7 +36,7 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         .mark_rect()
         .encode(
             color=alt.Color(
-                "exponent:Q", title="exponent k", scale=alt.Scale(scheme="viridis", reverse=True)
+                "exponent:Q", title="exponent k", scale=alt.Scale(scheme=SCHEME, reverse=True)
             )
         )
     )
@@ -55,7 +49,7 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         "width": max(200, 52 * rows["length"].nunique()),
         "height": 34 * rows["heads"].nunique(),
     }
-    return _finish(
+    return finished(
         alt.layer(silent, values, text).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
@@ -82,25 +76,25 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
         color=alt.Color(
             "weight:Q",
             title="attention",
-            scale=alt.Scale(range=["#F4F7FA", _BLUE], domain=[0, 1]),
+            scale=alt.Scale(range=[FAINT, BLUE], domain=[0, 1]),
         )
     )
     rings = base.transform_filter("datum.wanted").mark_point(
-        size=90, color=_ORANGE, strokeWidth=2.5, opacity=1, filled=False
+        size=90, color=ORANGE, strokeWidth=2.5, opacity=1, filled=False
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
         width=min(900, max(160, 14 * positions)), height=max(72, 22 * heads)
     )
     chart = panel.facet(row=alt.Row("sequence:N", title=None))
-    return _finish(chart, title, "Blue: attention; orange ring: the token that the target picks.")
+    return finished(chart, title, "Blue: attention; orange ring: the token that the target picks.")
 
 
 def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
     rows = found.to_pandas()
     curves = rows["curve"].drop_duplicates().tolist()
-    colours = alt.Scale(domain=curves, range=[_BLUE, _ORANGE, _GREY][: len(curves)])
+    colours = alt.Scale(domain=curves, range=[BLUE, ORANGE, GREY][: len(curves)])
     dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
     shown = rows[rows["params"] <= 1e16]
     decades = [10.0**power for power in range(-12, 17, 2)]
@@ -142,7 +136,7 @@ def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
             for task, here in rows.groupby("task", sort=False)
         ]
     )
-    return _finish(
+    return finished(
         grid,
         "What an error costs: enough heads, one wide head, too few heads",
         [
@@ -175,7 +169,7 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
         )
     )
     limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])
-    return _finish(
+    return finished(
         alt.layer(marks, limit.encode(y="share:Q")).properties(width=420, height=260),
         "Certificates under attack",
         f"{len(rows)} random tasks; a certificate is broken by a point above the dashed line.",
@@ -195,11 +189,11 @@ def draw_witness(found: Witness) -> alt.TopLevelMixin:
     x = alt.X("lipschitz:Q", title="Lipschitz constant of the readout")
     forced = (
         alt.Chart(line)
-        .mark_line(color=_ORANGE, strokeWidth=2)
+        .mark_line(color=ORANGE, strokeWidth=2)
         .encode(x=x, y=alt.Y("forced:Q", title="error on one of the two inputs"))
     )
-    network = alt.Chart(here).mark_point(color=_BLUE, size=90, filled=True, opacity=1)
-    return _finish(
+    network = alt.Chart(here).mark_point(color=BLUE, size=90, filled=True, opacity=1)
+    return finished(
         alt.layer(forced, network.encode(x=x, y="error:Q")).properties(width=420, height=260),
         "Two inputs that look alike after attention",
         [
@@ -228,7 +222,7 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
             "kind:N",
             title="error",
             sort=kinds,
-            scale=alt.Scale(domain=kinds, range=[_ORANGE, _BLUE, _GREEN]),
+            scale=alt.Scale(domain=kinds, range=[ORANGE, BLUE, GREEN]),
             legend=alt.Legend(labelLimit=400),
         ),
         detail="group:N",
@@ -243,7 +237,7 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
             scale=alt.Scale(domain=groups, range=["circle", "diamond"][: len(groups)]),
         )
     )
-    return _finish(
+    return finished(
         alt.layer(lines, points).properties(width=340, height=300),
         "Too few heads: two inputs that no readout can tell apart",
         [

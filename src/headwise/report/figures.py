@@ -7,6 +7,7 @@ import pandas as pd
 
 from headwise.lab.study import Figure, Study
 from headwise.lab.summary import readable_value, summarise
+from headwise.report.theme import GREY, SCHEME, finished
 
 NAMES = {
     "overlap": "largest overlap of two directions",
@@ -30,7 +31,6 @@ NAMES = {
     "weights": "weights",
 }
 _WIDTH, _HEIGHT = 300, 240
-_GREY = "#707070"
 
 
 def figure_data(
@@ -92,9 +92,8 @@ def draw(
         chart = alt.concat(*[row[0] for row in rows], columns=2)
     else:
         chart = alt.vconcat(*[alt.hconcat(*row) for row in rows])
-    return chart.properties(
-        title=alt.TitleParams(figure.title, subtitle=figure.caption, anchor="start", offset=12)
-    ).configure(font="sans-serif", background="white")
+    whole: alt.Chart = finished(chart, figure.title, figure.caption)
+    return whole
 
 
 def _panel(
@@ -107,7 +106,7 @@ def _panel(
 ) -> alt.LayerChart:
     x = _x(figure, sorted({*points[figure.x].tolist(), *references[figure.x].tolist()}))
     y = _y(study, domain)
-    colours = alt.Scale(scheme="viridis")
+    colours = alt.Scale(scheme=SCHEME)
     base = alt.Chart(points).encode(
         x=x,
         y=y,
@@ -154,14 +153,14 @@ def _references(figure: Figure, references: pd.DataFrame, x: alt.X, y: alt.Y) ->
         sort=None,
         legend=alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=500),
     )
-    lines = base.mark_line(strokeWidth=1.2, color=_GREY).encode(strokeDash=dash)
-    marks = base.mark_point(size=18, color=_GREY, filled=True, opacity=1)
+    lines = base.mark_line(strokeWidth=1.2, color=GREY).encode(strokeDash=dash)
+    marks = base.mark_point(size=18, color=GREY, filled=True, opacity=1)
     # A dash pattern does not show on a single point: such a reference is named in place.
     single = references.groupby("label").filter(lambda rows: len(rows) == 1)
     on_the_right = single[figure.x] > references[figure.x].median()
     names = [
         alt.Chart(here)
-        .mark_text(align=align, dx=shift, dy=9, fontSize=9, color=_GREY)
+        .mark_text(align=align, dx=shift, dy=9, fontSize=9, color=GREY)
         .encode(x=x, y=y, text="label:N")
         for here, align, shift in (
             (single[on_the_right], "right", -4),

@@ -3,7 +3,8 @@
 import altair as alt
 import pandas as pd
 
-from headwise.pretrained.inspect import Inspection
+from headwise.pretrained.inspection import Inspection
+from headwise.report.theme import SCHEME, finished
 
 _STEP = 26
 
@@ -17,9 +18,23 @@ def heat_map(heads: pd.DataFrame, column: str, title: str, *, form: str = ".3g")
     )
     return (
         base.mark_rect()
-        .encode(color=alt.Color(f"{column}:Q", title=None, scale=alt.Scale(scheme="viridis")))
+        .encode(color=alt.Color(f"{column}:Q", title=None, scale=alt.Scale(scheme=SCHEME)))
         .properties(width=alt.Step(_STEP), height=alt.Step(_STEP))
     )
+
+
+def charts(inspection: Inspection) -> dict[str, alt.Chart]:
+    """All charts by name."""
+    return heat_maps(inspection) | {
+        "change_by_size": saturation_by_size(inspection),
+        "change_by_length": saturation_by_length(inspection),
+    }
+
+
+def draw(inspection: Inspection) -> alt.ConcatChart:
+    """All charts, side by side."""
+    parts = alt.concat(*charts(inspection).values(), columns=2).resolve_scale(color="independent")
+    return finished(parts, inspection.title)
 
 
 def heat_maps(inspection: Inspection) -> dict[str, alt.Chart]:
@@ -65,7 +80,7 @@ def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> al
             y=alt.Y(
                 "change:Q", title="change of the head's output (mean)", axis=alt.Axis(format="%")
             ),
-            color=alt.Color(f"{by}:O", title=by_title, scale=alt.Scale(scheme="viridis")),
+            color=alt.Color(f"{by}:O", title=by_title, scale=alt.Scale(scheme=SCHEME)),
             tooltip=[by, x, alt.Tooltip("change", format=".2%")],
         )
         .properties(width=360, height=240)

@@ -4,8 +4,8 @@ import altair as alt
 import pandas as pd
 
 from headwise.lab.study import IntervalFigure
+from headwise.report.theme import GREY, PALETTE, finished
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by the colour-blind
 _WIDTH, _ROW = 330, 34
 
 
@@ -18,19 +18,14 @@ def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart | No
     panels = [
         _panel(figure, here, str(panel), labels, groups) for panel, here in data.groupby("panel")
     ]
-    return (
-        alt.hconcat(*panels)
-        .properties(
-            title=alt.TitleParams(figure.title, subtitle=figure.caption, anchor="start", offset=12)
-        )
-        .configure(font="sans-serif", background="white")
-    )
+    chart: alt.Chart = finished(alt.hconcat(*panels), figure.title, figure.caption)
+    return chart
 
 
 def _panel(
     figure: IntervalFigure, data: pd.DataFrame, title: str, labels: list[str], groups: list[str]
 ) -> alt.LayerChart:
-    colour = alt.Scale(domain=groups, range=list(_COLOURS[: len(groups)]))
+    colour = alt.Scale(domain=groups, range=list(PALETTE[: len(groups)]))
     base = alt.Chart(data).encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
         yOffset=alt.YOffset("group:N", sort=groups),
@@ -52,5 +47,5 @@ def _panel(
     layers: list[alt.Chart] = [bars.transform_filter("isValid(datum.low)"), marks]
     if figure.zero:
         rule = alt.Chart(pd.DataFrame({"mean": [0.0]}))
-        layers.insert(0, rule.mark_rule(color="#707070", strokeDash=[4, 3]).encode(x="mean:Q"))
+        layers.insert(0, rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="mean:Q"))
     return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels), title=title)

@@ -4,17 +4,14 @@ import json
 from typing import Any
 
 import altair as alt
-import jinja2
 import numpy as np
 import pandas as pd
-import vl_convert
-from markupsafe import Markup
 
 from headwise.lab.study import Study
 from headwise.lab.summary import readable_value, summarise
 from headwise.lab.work import versions
+from headwise.report.template import inline_text, render_page
 
-_EXPOSE = "window.vegaEmbed = vegaEmbed;"
 _MARKS = {
     "holds": ("✓", "holds"),
     "does not hold": ("✗", "fails"),
@@ -31,17 +28,14 @@ def render(
     charts: dict[str, alt.Chart],
 ) -> str:
     """The page as text. It loads nothing: charts, their library and the data are all inside."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("headwise", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     finding = study.finding(results)
     first = results.drop_duplicates("part")[["part", "specification"]]
     specifications = {
         part: json.loads(text) for part, text in first.itertuples(index=False, name=None)
     }
-    return environment.get_template("page.html.j2").render(
+    return render_page(
+        "study.html.j2",
+        charts,
         title=study.title,
         paper=study.paper,
         subtitle=f"Study {study.name}, tier {tier}",
@@ -57,9 +51,7 @@ def render(
         facts=_facts(study, tier, results, planned),
         specifications=json.dumps(specifications, indent=1),
         row_count=len(results),
-        csv=_inline(results.to_csv(index=False)),
-        bundle=vl_convert.javascript_bundle(_EXPOSE),
-        charts=_inline(json.dumps({name: chart.to_dict() for name, chart in charts.items()})),
+        csv=inline_text(results.to_csv(index=False)),
         file_name=f"{study.name}-{tier}",
     )
 
@@ -146,8 +138,3 @@ def _facts(study: Study, tier: str, results: pd.DataFrame, planned: int) -> list
 
 def _error(value: float, number: str) -> str:
     return "–" if not np.isfinite(value) else f"{value:{number}}"
-
-
-def _inline(text: str) -> Markup:
-    """Text for a script element: nothing in it may close the element."""
-    return Markup(text.replace("</", "<\\/"))

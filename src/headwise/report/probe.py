@@ -4,8 +4,8 @@ import altair as alt
 import pandas as pd
 
 from headwise.advise.probe.finding import ERROR, Finding
+from headwise.report.theme import BLUE, GREY, PALETTE, finished
 
-_BLUE, _ORANGE = "#0072b2", "#d55e00"  # Okabe and Ito: distinct to all eyes
 _WIDTH, _HEIGHT = 420, 260
 
 
@@ -13,10 +13,9 @@ def draw(finding: Finding) -> alt.LayerChart:
     """Errors where there was training; else how many tokens matter, and at how many inputs."""
     errors = finding.evidence[finding.evidence["quantity"] == ERROR]
     chart = _errors(errors, finding) if len(errors) else _counts(finding)
-    title = alt.TitleParams(_title(finding), subtitle=list(finding.notes[:2]), anchor="start")
-    return chart.properties(width=_WIDTH, height=_HEIGHT, title=title).configure(
-        font="sans-serif", background="white"
-    )
+    sized = chart.properties(width=_WIDTH, height=_HEIGHT)
+    figure: alt.LayerChart = finished(sized, _title(finding), finding.notes[:2])
+    return figure
 
 
 def _title(finding: Finding) -> str:
@@ -44,14 +43,14 @@ def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
             color=alt.Color(
                 "head_dim:N",
                 title="dimensions a head",
-                scale=alt.Scale(range=[_BLUE, _ORANGE]),
+                scale=alt.Scale(range=list(PALETTE[:2])),
             ),
             shape=alt.Shape("head_dim:N", title="dimensions a head"),
             tooltip=["heads:O", "head_dim:O", "seed:O", alt.Tooltip("value:Q", format=".2e")],
         )
     )
     best = rows.groupby("heads", as_index=False)["value"].min()
-    layers = [alt.Chart(best).mark_line(color="#444444").encode(x=x, y=y), points]
+    layers = [alt.Chart(best).mark_line(color=GREY).encode(x=x, y=y), points]
     return alt.layer(*layers, *_answer(finding, x))
 
 
@@ -60,7 +59,7 @@ def _counts(finding: Finding) -> alt.LayerChart:
     x = alt.X("heads:O", title="influential tokens", axis=alt.Axis(labelAngle=0))
     bars = (
         alt.Chart(rows)
-        .mark_bar(color=_BLUE, width=18)
+        .mark_bar(color=BLUE, width=18)
         .encode(x=x, y=alt.Y("value:Q", title="inputs"), tooltip=["heads:O", "value:Q"])
     )
     return alt.layer(bars, *_answer(finding, x))
@@ -71,4 +70,4 @@ def _answer(finding: Finding, x: alt.X) -> list[alt.Chart]:
     if finding.heads is None:
         return []
     place = alt.Chart(pd.DataFrame({"heads": [finding.heads]}))
-    return [place.mark_rule(strokeDash=[4, 4], color="#444444").encode(x=x)]
+    return [place.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)]

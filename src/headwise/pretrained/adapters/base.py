@@ -17,6 +17,7 @@ class Projection:
     stop: int | None = None
 
     def columns(self, output: Tensor) -> Tensor:
+        """This projection's part of the module's output."""
         return output[..., self.start : self.stop]
 
 

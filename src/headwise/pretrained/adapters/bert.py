@@ -11,6 +11,7 @@ _CLASSES = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttentio
 
 
 def bert_sites(model: nn.Module) -> list[AttentionSite]:
+    """The self-attention of every encoder layer."""
     config: Any = model.config
     require(
         not config.add_cross_attention,

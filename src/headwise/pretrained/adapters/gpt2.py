@@ -9,6 +9,7 @@ from headwise.pretrained.adapters.base import AttentionSite, Projection, modules
 
 
 def gpt2_sites(model: nn.Module) -> list[AttentionSite]:
+    """The attention of every decoder layer; its projections are columns of one module."""
     config: Any = model.config
     require(
         not config.add_cross_attention,

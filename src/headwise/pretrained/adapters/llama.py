@@ -10,6 +10,7 @@ _CLASSES = ("LlamaAttention", "MistralAttention", "Qwen2Attention")
 
 
 def llama_sites(model: nn.Module) -> list[AttentionSite]:
+    """The attention of every decoder layer, key heads shared by groups of query heads."""
     config: Any = model.config
     found = [pair for name in _CLASSES for pair in modules_named(model, name)]
     return [

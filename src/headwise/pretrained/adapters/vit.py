@@ -6,6 +6,7 @@ from headwise.pretrained.adapters.base import AttentionSite, Projection, modules
 
 
 def vit_sites(model: nn.Module) -> list[AttentionSite]:
+    """The self-attention of every encoder layer."""
     return [
         AttentionSite(
             path=path,

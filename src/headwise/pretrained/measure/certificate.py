@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.measurement import score_maps
 from headwise.pretrained.measure.observe import Observed, observe
-from headwise.pretrained.plan.reductions import LayerReductions
+from headwise.pretrained.plan.reductions import LayerReductions, score_maps
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.text.calibration import token_count
 from headwise.theory.saturation import VACUOUS, row_changes

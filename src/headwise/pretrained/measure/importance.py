@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.text.calibration import to_device
 
@@ -15,7 +16,7 @@ def removal_losses(
     model: Any,
     measurement: Measurement,
     batches: list[dict[str, Tensor]],
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    on_progress: OnProgress = quiet,
 ) -> list[float]:
     """Loss by head, layer after layer, in the objective's unit."""
     sites, objective = measurement.sites, measurement.objective
@@ -36,7 +37,7 @@ def removal_losses(
                 damage, count = objective.damage(reference, changed, inputs)
                 losses[layer][head] += damage
                 done += 1
-                progress("removing heads one by one", done, total)
+                on_progress(done / total, "removing heads one by one")
         units += count
     return [loss / units for layer_losses in losses for loss in layer_losses]
 

@@ -27,11 +27,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.objectives import Objective
 from headwise.pretrained.text.calibration import to_device
-
-Progress = Callable[[int], None]
 
 
 @dataclass
@@ -186,7 +185,7 @@ def collect_moments(
     batches: list[dict[str, Tensor]],
     objective: Objective,
     seed: int,
-    progress: Progress = lambda steps: None,
+    on_progress: OnProgress = quiet,
 ) -> list[LayerMoments]:
     """Moments of these layers in one pass; call with as many sites as memory allows."""
     rng = np.random.default_rng([seed, 0])
@@ -196,13 +195,13 @@ def collect_moments(
     training, trainable = model.training, [p for p in model.parameters() if p.requires_grad]
     model.eval().requires_grad_(False)
     try:
-        for inputs in to_device(batches, device):
+        for done, inputs in enumerate(to_device(batches, device), start=1):
             with torch.enable_grad():
                 pull = objective.pull(model(**inputs), rng)
             torch.autograd.backward(pull.tensor, pull.gradient)
             for s in sums:
                 s.units += pull.units
-            progress(1)
+            on_progress(done / len(batches), "measuring sensitivity")
     finally:
         for handle in handles:
             handle.remove()

@@ -29,9 +29,11 @@ class NextToken:
     unit = "nats/token"
 
     def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
+        """Labels drawn from the model's own predictions."""
         return _sampled_labels(outputs.logits, rng)
 
     def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
+        """Rise of the loss in nats, summed, and over how many tokens."""
         count = inputs["input_ids"][:, 1:].numel()
         return self.loss(changed, inputs) - self.loss(original, inputs), count
 
@@ -49,9 +51,11 @@ class Prediction:
     unit = "nats/prediction"
 
     def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
+        """Labels drawn from the model's own predictions."""
         return _sampled_labels(outputs.logits, rng)
 
     def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
+        """Divergence in nats, summed, and over how many predictions."""
         p = original.logits.flatten(0, -2).float().log_softmax(-1)
         q = changed.logits.flatten(0, -2).float().log_softmax(-1)
         return float((p.exp() * (p - q)).sum()), p.shape[0]
@@ -64,11 +68,13 @@ class Embedding:
     unit = "a sequence"
 
     def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
+        """Random directions of the embedding."""
         vectors = embed(outputs)
         directions = torch.from_numpy(rng.standard_normal(vectors.shape, np.float32))
         return Pull(vectors, directions.to(vectors), vectors.shape[0])
 
     def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
+        """1 − cosine, summed, and over how many sequences."""
         cosine = (embed(original) * embed(changed)).sum(-1)
         return float((1 - cosine).sum()), cosine.shape[0]
 

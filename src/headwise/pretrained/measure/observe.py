@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.text.calibration import to_device
 
@@ -61,9 +62,12 @@ def observe(
     sites: list[AttentionSite],
     batches: list[dict[str, Tensor]],
     look: Callable[[int, Observed], None],
-    progress: Callable[[int], None] = lambda steps: None,
+    on_progress: OnProgress = quiet,
 ) -> None:
-    """Run the batches; `look(layer, observed)` is called for each of them in every layer."""
+    """Run the batches; `look(layer, observed)` is called for each of them in every layer.
+
+    What is being done is for the caller to say (see `part_of`).
+    """
     seen: dict[tuple[int, str], Any] = {}
     handles = []
 
@@ -100,9 +104,10 @@ def observe(
     model.eval()
     body = getattr(model, "base_model", model)  # the output head is not needed
     try:
-        for inputs in to_device(batches, next(model.parameters()).device):
+        device = next(model.parameters()).device
+        for done, inputs in enumerate(to_device(batches, device), start=1):
             body(**inputs)
-            progress(1)
+            on_progress(done / len(batches), "")
     finally:
         for handle in handles:
             handle.remove()

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
-from headwise.pretrained.model.files import whole_folder
+from headwise.pretrained.model.saving import check_new_folder, whole_folder
 
 _HEADER = struct.Struct("7i")
 
 
 class Header(NamedTuple):
+    """The seven numbers at a llama2.c file's beginning."""
+
     dim: int
     hidden: int
     layers: int
@@ -29,13 +31,20 @@ class Header(NamedTuple):
     length: int
 
 
-def convert_llama2c(checkpoint: Path, folder: Path, tokenizer: Path | None = None) -> Path:
-    """Write `folder` with config.json, model.safetensors and, if there is one, the tokenizer."""
-    data = _read(checkpoint)
-    header, tied = _header(data, checkpoint)
-    tensors, end = _tensors(data, header, tied, checkpoint)
+def convert_llama2c(
+    file: str | Path, folder: str | Path, tokenizer: str | Path | None = None
+) -> Path:
+    """Write `folder` with config.json, model.safetensors and, if there is one, the tokenizer.
+
+    The tokenizer is the tokenizer.bin named, or what follows the weights in `file`, if anything.
+    """
+    file, folder = Path(file), Path(folder)
+    check_new_folder(folder)
+    data = _read(file)
+    header, tied = _header(data, file)
+    tensors, end = _tensors(data, header, tied, file)
     model = _model(header, tied, tensors)
-    pieces = _read(tokenizer) if tokenizer else data[end:]
+    pieces = _read(Path(tokenizer)) if tokenizer else data[end:]
     with whole_folder(folder) as staging:
         model.save_pretrained(staging)
         if pieces:

@@ -11,7 +11,8 @@ import numpy as np
 
 from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.measurement import LayerCurves, Measurement
+from headwise.pretrained.measure.curves import LayerCurves
+from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.counts import cache_elements, original_parameters
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape

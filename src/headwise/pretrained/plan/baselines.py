@@ -4,7 +4,7 @@
   of largest weight norm.
 - `prune-heads`: remove the heads with the smallest gradient importance (Michel et al. 2019, with
   the squared gate gradient).
-- `random`: remove heads by lot.
+- `random`: remove heads at random.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ def baseline_plan(measurement: Measurement, budget: Budget, method: str) -> Comp
     if method == "uniform-svd":
         layers = _uniform(measurement, budget)
     else:
-        layers = _pruned(measurement, budget, by_lot=method == "random")
+        layers = _pruned(measurement, budget, at_random=method == "random")
     return CompressionPlan(
         model=measurement.identity,
         method=method,
@@ -111,7 +111,7 @@ def resized(shape: LayerShape, qk_dim: int, v_dim: int) -> LayerShape:
     return LayerShape(groups=tuple(groups))
 
 
-def _pruned(measurement: Measurement, budget: Budget, *, by_lot: bool) -> tuple[LayerShape, ...]:
+def _pruned(measurement: Measurement, budget: Budget, *, at_random: bool) -> tuple[LayerShape, ...]:
     """Remove heads one by one (whole key groups where the cache is counted) until it fits."""
     limit = budget.fraction * total(measurement, budget.counts)
     shapes = [full_shape(site) for site in measurement.sites]
@@ -121,7 +121,7 @@ def _pruned(measurement: Measurement, budget: Budget, *, by_lot: bool) -> tuple[
         per = site.group_size if budget.counts == "cache" else 1
         for first in range(0, site.heads, per):
             heads = tuple(range(first, first + per))
-            worth = rng.random() if by_lot else float(curves.removal[list(heads)].sum())
+            worth = rng.random() if at_random else float(curves.removal[list(heads)].sum())
             candidates.append((worth, layer, heads))
     for _, layer, heads in sorted(candidates):
         if _cost(measurement, shapes, budget.counts) <= limit:

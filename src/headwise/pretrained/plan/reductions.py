@@ -182,3 +182,23 @@ def factorise(weight: Tensor, root: Tensor, gradient: Tensor) -> Factor:
     into = scale.unsqueeze(-1) * (u.mT @ sensitivity)
     back = (weight @ root @ vh.mT) * scale
     return Factor(into, back, tail_damage(s))
+
+
+def score_maps(
+    site: AttentionSite, reductions: LayerReductions, dims: list[int]
+) -> Float[Tensor, "heads dim dim"]:
+    """Maps of the queries after which scores are those of heads cut to `dims`, one a key group."""
+    maps = []
+    for head in range(site.heads):
+        group, member = divmod(head, site.group_size)
+        dim = dims[group]
+        if dim == site.head_dim:
+            maps.append(torch.eye(dim, dtype=torch.float64))
+        elif reductions.pairs is None:
+            assert reductions.queries is not None
+            back, into = reductions.queries.back[group], reductions.queries.into[group]
+            maps.append(back[:, :dim] @ into[:dim])
+        else:
+            turn, _ = pair_maps(reductions.pairs[group], member, dim, site.head_dim)
+            maps.append(turn)
+    return torch.stack(maps)

@@ -107,11 +107,25 @@ def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def token_count(batches: list[dict[str, Tensor]]) -> int:
+    """Tokens (or pixels) in these batches."""
     return sum(next(iter(batch.values())).numel() for batch in batches)
 
 
 def to_device(
     batches: list[dict[str, Tensor]], device: torch.device
 ) -> Iterator[dict[str, Tensor]]:
+    """The batches, one at a time on the device."""
     for batch in batches:
         yield {name: tensor.to(device) for name, tensor in batch.items()}
+
+
+def longest_batches(batches: list[dict[str, Tensor]], tokens: int) -> list[dict[str, Tensor]]:
+    """About this many tokens of the longest sequences, none below half of the longest."""
+    ordered = sorted(batches, key=lambda batch: -next(iter(batch.values())).shape[1])
+    longest = next(iter(ordered[0].values())).shape[1]
+    chosen: list[dict[str, Tensor]] = []
+    for batch in ordered:
+        if next(iter(batch.values())).shape[1] < longest / 2 or token_count(chosen) >= tokens:
+            break
+        chosen.append(batch)
+    return chosen

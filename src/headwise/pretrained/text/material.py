@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
+from headwise.pretrained.adapters import family_of
+from headwise.pretrained.measure.objectives import NextToken, objective_for
 from headwise.pretrained.text.calibration import (
     Material,
     default_text,
@@ -27,9 +29,9 @@ _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of
 def text_material(
     model: Any,
     tokenizer: Any,
-    text: Path | None = None,
+    text: str | Path | None = None,
     *,
-    eval_text: Path | None = None,
+    eval_text: str | Path | None = None,
     tokens: int = 20_000,
     length: int | None = None,
 ) -> Material:
@@ -37,7 +39,7 @@ def text_material(
 
     Without `eval_text` every fifth document (or, of a single document, window) is held out.
     """
-    decoder = bool(_is_decoder(model))
+    decoder = isinstance(objective_for(model), NextToken)
     longest = int(getattr(model.config, "max_position_embeddings", 512))
     length = min(length or (256 if decoder else 128), longest)
     at_once = max(length, min(2048, _LOGITS_AT_ONCE // _classes(model)))
@@ -49,11 +51,11 @@ def text_material(
         require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
         return found
 
-    content = read_text(text) if text else default_text()
+    content = read_text(Path(text)) if text else default_text()
     if eval_text is None:
         calibration, held_out = every_fifth(sequences(content, 16))
     else:
-        calibration, held_out = sequences(content, 16), sequences(read_text(eval_text), 1)
+        calibration, held_out = sequences(content, 16), sequences(read_text(Path(eval_text)), 1)
     require(bool(held_out), f"{source} is too short to hold some of it out; give more text")
     average = float(np.mean([len(sequence) for sequence in calibration]))
     calibration = spread(calibration, max(1, int(tokens / average)))
@@ -64,12 +66,14 @@ def text_material(
 
 
 def image_material(
-    model: Any, folder: Path | None = None, *, images: int = 256, seed: int = 0
+    model: Any, folder: str | Path | None = None, *, images: int = 256, seed: int = 0
 ) -> Material:
     """Images of a folder, scaled to the model's size; without one, noise with natural spectra."""
     size, channels = int(model.config.image_size), int(model.config.num_channels)
     pixels = (
-        _read_images(folder, size, images) if folder else _pink_images(size, channels, images, seed)
+        _read_images(Path(folder), size, images)
+        if folder
+        else _pink_images(size, channels, images, seed)
     )
     batches = [{"pixel_values": pixels[start : start + 8]} for start in range(0, len(pixels), 8)]
     calibration, held_out = every_fifth(batches)
@@ -77,25 +81,50 @@ def image_material(
     return Material(calibration, held_out, str(folder) if folder else "synthetic images")
 
 
+Source = str | Path | Material | None
+"""Where calibration material comes from: a file (or folder of images), ready batches, or None."""
+
+
+def check_source(text: Source, eval_text: str | Path | None = None) -> None:
+    """Refuse, before a model is loaded, what is not there."""
+    for place in (text, eval_text):
+        if isinstance(place, str | Path):
+            require(Path(place).exists(), f"cannot read {place}: no such file or folder")
+    require(
+        eval_text is None or not isinstance(text, Material),
+        "ready batches have their held-out ones: leave eval_text out",
+    )
+
+
 def material_for(
-    model: Any, tokenizer: Any, text: Path | None, eval_text: Path | None, tokens: int, seed: int
+    model: Any,
+    tokenizer: Any,
+    text: Source = None,
+    eval_text: str | Path | None = None,
+    tokens: int = 20_000,
+    seed: int = 0,
 ) -> Material:
     """Text for language models; images (`text` names their folder) for vision models."""
-    if model.config.model_type == "vit":
+    if isinstance(text, Material):
+        return text
+    text = None if text is None else Path(text)
+    eval_text = None if eval_text is None else Path(eval_text)
+    if family_of(model).reads == "images":
         return image_material(model, text, seed=seed)
+    require(
+        tokenizer is not None,
+        "text needs a tokenizer: give the model's as `tokenizer`, or the model by its name",
+    )
     return text_material(model, tokenizer, text, eval_text=eval_text, tokens=tokens)
 
 
 def describe(material: Material) -> str:
+    """What was calibrated on and judged by, in a line."""
     kind = "pixels" if "pixel_values" in material.calibration[0] else "tokens"
     return (
         f"{material.source}: {token_count(material.calibration):,} {kind} to calibrate, "
         f"{token_count(material.held_out):,} held out"
     )
-
-
-def _is_decoder(model: Any) -> bool:
-    return type(model).__name__.endswith(("ForCausalLM", "LMHeadModel"))
 
 
 def _classes(model: Any) -> int:

@@ -15,6 +15,8 @@ from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
 from headwise.pretrained.text.calibration import to_device, token_count
 
+_CONTEXT = 256  # tokens before the one whose FLOPs are counted
+
 
 @dataclass
 class Pairwise:
@@ -25,6 +27,7 @@ class Pairwise:
 
     @property
     def ratio(self) -> float:
+        """Compressed / original."""
         return self.compressed / self.original
 
 
@@ -44,7 +47,28 @@ class Evaluation:
     latency_ms: dict[str, Pairwise]
 
     def to_data(self) -> dict[str, Any]:
+        """All of it, as JSON data."""
         return asdict(self)
+
+    def rows(self) -> list[tuple[str, Pairwise, str]]:
+        """What is compared: its name, the pair, and the format in which a person reads it."""
+        rows = [
+            ("attention parameters", self.attention_parameters, ",.0f"),
+            ("all parameters", self.parameters, ",.0f"),
+        ]
+        if self.cache_bytes_per_token is not None:
+            rows.append(("cache, bytes a token", self.cache_bytes_per_token, ",.0f"))
+        rows.append(
+            (
+                f"attention FLOPs a token ({_CONTEXT} before it)",
+                self.attention_flops_per_token,
+                ",.0f",
+            )
+        )
+        rows += [(f"ms, {name}", pair, ".2f") for name, pair in self.latency_ms.items()]
+        if self.loss is not None:
+            rows.append(("loss on held-out text, nats a token", self.loss, ".4f"))
+        return rows
 
 
 def evaluate(
@@ -59,7 +83,6 @@ def evaluate(
 ) -> Evaluation:
     """Compare two models on text that calibration did not see."""
     damage, loss = quality(original, compressed, objective, held_out)
-    context = 256
     full = [full_shape(site) for site in sites]
     element = next(original.parameters()).element_size()
     caches = Pairwise(
@@ -78,9 +101,9 @@ def evaluate(
         parameters=Pairwise(_count(original), _count(compressed)),
         cache_bytes_per_token=caches if sites[0].causal else None,
         attention_flops_per_token=Pairwise(
-            sum(flops_per_token(s, shape, context) for s, shape in zip(sites, full, strict=True)),
+            sum(flops_per_token(s, shape, _CONTEXT) for s, shape in zip(sites, full, strict=True)),
             sum(
-                flops_per_token(s, shape, context)
+                flops_per_token(s, shape, _CONTEXT)
                 for s, shape in zip(sites, plan.layers, strict=True)
             ),
         ),

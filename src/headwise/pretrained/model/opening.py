@@ -1,27 +1,42 @@
-"""Open a checkpoint safely, save a compressed model, open it again.
+"""Open a checkpoint safely: an original, or a compressed one in its transformers class.
 
 Only safetensors are read: a pickle can run code. A compressed model's shape travels in its
 config.json (entry "headwise"), so transformers' own `save_pretrained` carries it along.
 """
 
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from headwise.core.errors import InputError, require
-from headwise.core.spec import from_data, to_data
-from headwise.pretrained.adapters import FAMILIES, require_supported
+from headwise.core.spec import from_data
+from headwise.pretrained.adapters import family_of, require_supported
 from headwise.pretrained.model.apply import install
-from headwise.pretrained.plan.plan_file import CompressionPlan, check_shape, write_plan
+from headwise.pretrained.plan.plan_file import check_shape
 from headwise.pretrained.plan.shapes import LayerLayout
 
-PLAN_FILE = "headwise_plan.json"
-REPORT_FILE = "headwise_report.json"
+
+class Subject(NamedTuple):
+    """A model to be looked at, with its name and, if it reads text, its tokenizer."""
+
+    name: str
+    model: Any
+    tokenizer: Any
+
+
+def opened(model: Any, tokenizer: Any = None) -> Subject:
+    """What a hub id or a folder names; a loaded transformers model is taken as it is."""
+    if isinstance(model, str | Path):
+        loaded = load_model(model)
+        if tokenizer is None and family_of(loaded).reads == "text":
+            tokenizer = load_tokenizer(model)
+        return Subject(str(model), loaded, tokenizer)
+    require(
+        hasattr(model, "config"),
+        f"{type(model).__name__} is not a model: give a hub id, a folder or a transformers model",
+    )
+    require_supported(model.config)
+    name = getattr(model.config, "name_or_path", None) or type(model).__name__
+    return Subject(name, model, tokenizer)
 
 
 def transformers() -> Any:
@@ -70,7 +85,7 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
 
 def _install_layouts(model: Any, data: Any) -> None:
     layouts = from_data(data)
-    sites = FAMILIES[model.config.model_type](model)
+    sites = family_of(model).sites(model)
     valid = isinstance(layouts, tuple) and all(isinstance(part, LayerLayout) for part in layouts)
     require(
         valid and len(layouts) == len(sites),
@@ -81,47 +96,12 @@ def _install_layouts(model: Any, data: Any) -> None:
         install(model, site, layout)
 
 
-def record_layouts(model: Any, layouts: list[LayerLayout]) -> None:
-    """Write the shape into the configuration, from where `save_pretrained` stores it."""
-    model.config.headwise = to_data(layouts)
-
-
 def load_tokenizer(name: str | Path) -> Any:
+    """The tokenizer of a hub id or folder."""
     try:
         return transformers().AutoTokenizer.from_pretrained(str(name))
     except Exception as error:
         raise InputError(f"{name} has no tokenizer that opens: {_first_line(error)}") from error
-
-
-def save_compressed(
-    model: Any,
-    folder: Path,
-    *,
-    plan: CompressionPlan,
-    report: dict[str, Any],
-    tokenizer: Any = None,
-) -> None:
-    """Write the checkpoint, its plan and its report: all of it, or nothing."""
-    with whole_folder(folder) as staging:
-        model.save_pretrained(staging)
-        if tokenizer is not None:
-            tokenizer.save_pretrained(staging)
-        write_plan(plan, staging / PLAN_FILE)
-        (staging / REPORT_FILE).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A new folder that appears, complete, when the block ends without an error."""
-    require(not folder.exists(), f"{folder} exists; choose a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield staging
-        staging.chmod(0o755)
-        os.replace(staging, folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _config(name: str | Path) -> Any:

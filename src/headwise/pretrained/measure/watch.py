@@ -1,7 +1,4 @@
-"""What each head of a model needs and does, measured on calibration data.
-
-Two passes. The first (see `measure`) gives the loss sensitivity of every reduction. The second
-watches attention at work, one layer and batch at a time, and adds up a few numbers a head:
+"""Watch attention at work and add up a few numbers a head.
 
 - effective rank of the query–key form, by weights (exp of the entropy of the squared singular
   values of W_Qᵀ W_K) and by activations (with the moments of queries and of
@@ -11,99 +8,42 @@ watches attention at work, one layer and batch at a time, and adds up a few numb
 - similarity of each head's output to the most similar other head of its layer.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.findings import findings
-from headwise.pretrained.measure.importance import removal_losses
-from headwise.pretrained.measure.measurement import measure, score_maps
+from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.measure.observe import Observed, observe
-from headwise.pretrained.plan.reductions import LayerReductions, square_root
-from headwise.pretrained.text.calibration import Material, token_count
-
-Progress = Callable[[str, int, int], None]
+from headwise.pretrained.plan.reductions import LayerReductions, score_maps, square_root
 
 THRESHOLDS = (0.01, 0.05, 0.10)
-_TOKENS = 4096
 
 
-@dataclass
-class Inspection:
-    """A table of heads, a table of errors by rank and length, and the findings in words."""
-
-    heads: pd.DataFrame
-    errors: pd.DataFrame
-    findings: list[str]
-    unit: str
-    objective: str
-
-    def to_data(self) -> dict[str, Any]:
-        return {
-            "objective": self.objective,
-            "unit": self.unit,
-            "heads": self.heads.to_dict("records"),
-            "errors": self.errors.to_dict("records"),
-            "findings": self.findings,
-        }
-
-
-def inspect_model(
+def watch_heads(
     model: Any,
-    material: Material,
-    *,
-    exact: bool = False,
-    seed: int = 0,
-    progress: Progress = lambda what, done, total: None,
-) -> Inspection:
-    """Measure every head. `exact` also removes each head in turn and measures the loss."""
-    measurement = measure(model, material, seed=seed, progress=progress)
+    measurement: Measurement,
+    batches: list[dict[str, Tensor]],
+    on_progress: OnProgress = quiet,
+) -> "list[HeadWatch]":
+    """Every layer, watched at several sequence lengths."""
     watches = [
-        _Watch(site, layer)
+        HeadWatch(site, layer)
         for site, layer in zip(measurement.sites, measurement.reductions, strict=True)
     ]
-    batches = sample(material.calibration, _TOKENS)
     lengths = _lengths(batches)
-    done = 0
-
-    def step(steps: int) -> None:
-        nonlocal done
-        done += steps
-        progress("watching attention", done, len(batches) * len(lengths))
-
-    for length in lengths:
+    for index, length in enumerate(lengths):
         for watch in watches:
             watch.length, watch.last = length, length == lengths[-1]
         cut = [_shortened(batch, length) for batch in batches]
-        observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), step)
-    heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
-    heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
-    if exact:
-        held_out = sample(material.held_out, _TOKENS)
-        heads["importance_measured"] = removal_losses(model, measurement, held_out, progress)
-    errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
-    objective = measurement.objective
-    words = findings(heads, errors, measurement.sites[0].head_dim)
-    return Inspection(heads, errors, words, objective.unit, objective.name)
-
-
-def sample(batches: list[dict[str, Tensor]], tokens: int) -> list[dict[str, Tensor]]:
-    """About this many tokens of the longest sequences, none below half of the longest."""
-    ordered = sorted(batches, key=lambda batch: -next(iter(batch.values())).shape[1])
-    longest = next(iter(ordered[0].values())).shape[1]
-    chosen: list[dict[str, Tensor]] = []
-    for batch in ordered:
-        if next(iter(batch.values())).shape[1] < longest / 2 or token_count(chosen) >= tokens:
-            break
-        chosen.append(batch)
-    return chosen
+        ends = (index / len(lengths), (index + 1) / len(lengths))
+        part = part_of(on_progress, *ends, "watching attention")
+        observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), part)
+    return watches
 
 
 def _lengths(batches: list[dict[str, Tensor]]) -> list[int]:
@@ -118,7 +58,7 @@ def _shortened(batch: dict[str, Tensor], length: int) -> dict[str, Tensor]:
     return {k: v[:, :length] for k, v in batch.items()} if length else batch
 
 
-class _Watch:
+class HeadWatch:
     """Sums over what one layer's heads do."""
 
     def __init__(self, site: AttentionSite, reductions: LayerReductions) -> None:
@@ -143,6 +83,7 @@ class _Watch:
         self.gram = torch.zeros(site.heads, site.heads)
 
     def look(self, seen: Observed) -> None:
+        """Add what one batch shows."""
         weights = seen.scores().softmax(-1)
         context = seen.attend(weights)
         changes = torch.stack(
@@ -171,6 +112,7 @@ class _Watch:
         return np.asarray(change)
 
     def rows(self, layer: int) -> list[dict[str, Any]]:
+        """One row a head: ranks, sizes, entropy, similarity."""
         relative = self.relative(self.length)
         norms = self.gram.diagonal().clamp(min=1e-30).sqrt()
         similarity = (self.gram / norms / norms[:, None]).abs().fill_diagonal_(0)
@@ -205,6 +147,7 @@ class _Watch:
         return size
 
     def errors(self, layer: int) -> list[dict[str, Any]]:
+        """One row a head, size and length: how far the head's output moves."""
         return [
             {
                 "layer": layer,

@@ -1,0 +1,137 @@
+"""What a compression gives: the smaller model and the truth about it."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from headwise.pretrained._evaluate import Evaluation
+from headwise.pretrained.measure.certificate import HeadCertificate
+from headwise.pretrained.model.saving import checkpoint_bytes, save_compressed
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.uniform import opens_in_stock, stock_reason
+from headwise.pretrained.shown import Shown
+
+
+@dataclass(repr=False)
+class Compressed(Shown):
+    """A compressed model with its plan, its comparison with the original, and its certificates."""
+
+    drawn_by: ClassVar[str] = "headwise.report.compression:draw"
+
+    name: str
+    model: Any
+    plan: CompressionPlan
+    evaluation: Evaluation
+    certificates: list[HeadCertificate]
+    recovery: list[float]
+    calibration: str
+    max_loss: float | None = None
+    tokenizer: Any = None
+    folder: Path | None = None
+
+    @property
+    def title(self) -> str:
+        """What a page about it is called."""
+        return f"{self.name}, compressed"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the loss is within `max_loss`; None where no gate was set."""
+        return None if self.max_loss is None else self.evaluation.damage <= self.max_loss
+
+    @property
+    def bytes_on_disk(self) -> int | None:
+        """What the saved weights take; None before `save`."""
+        return None if self.folder is None else checkpoint_bytes(self.folder)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write a new folder that `headwise.from_pretrained` opens: whole, or not at all."""
+        folder = Path(folder)
+        report = self.to_data()
+        save_compressed(self.model, folder, plan=self.plan, report=report, tokenizer=self.tokenizer)
+        self.folder = folder
+        return folder
+
+    def table(self) -> pd.DataFrame:
+        """One row a quantity: original, compressed, ratio."""
+        return pd.DataFrame(
+            [
+                {"": name, "original": pair.original, "compressed": pair.compressed}
+                | {"ratio": pair.ratio}
+                for name, pair, _ in self.evaluation.rows()
+            ]
+        )
+
+    def cells(self) -> pd.DataFrame:
+        """The same, rounded for reading."""
+        return pd.DataFrame(
+            [
+                {"": name, "original": f"{pair.original:{form}}"}
+                | {"compressed": f"{pair.compressed:{form}}", "ratio": f"{pair.ratio:.3f}"}
+                for name, pair, form in self.evaluation.rows()
+            ]
+        )
+
+    def heads(self) -> pd.DataFrame:
+        """One row a head that is left: its sizes, and how far its attention moves."""
+        bounds = {(c.layer, c.head): c for c in self.certificates}
+        rows = []
+        for layer, shape in enumerate(self.plan.layers):
+            for group, each in enumerate(shape.groups):
+                for head in each.heads:
+                    row: dict[str, float] = {"layer": layer, "head": head, "key_head": group}
+                    row |= {"qk_dim": each.qk_dim, "v_dim": each.v_dim}
+                    if (layer, head) in bounds:
+                        certificate = bounds[layer, head]
+                        row |= {"bound": certificate.bound, "measured": certificate.measured}
+                    rows.append(row)
+        return pd.DataFrame(rows)
+
+    def sentences(self) -> list[str]:
+        """The loss, the certificates, the verdict, and how to open what was written."""
+        judged = self.evaluation
+        said = [
+            f"{judged.objective}: {judged.damage:+.4f} {judged.unit} on "
+            f"{judged.held_out_tokens:,} held-out tokens ({self.calibration})"
+        ]
+        if self.certificates:
+            sound = sum(not certificate.vacuous for certificate in self.certificates)
+            said.append(
+                f"certificates: {sound} of {len(self.certificates)} heads have a bound below 1 on "
+                "their attention's change over the calibration inputs; the others' is vacuous"
+            )
+        if self.max_loss is None:
+            said.append("no quality gate was set (max_loss): judge the numbers yourself")
+        else:
+            verdict = "within" if self.passed else "ABOVE"
+            said.append(f"quality gate: {judged.damage:.4f} is {verdict} {self.max_loss:g}")
+        return said + self._written()
+
+    def _written(self) -> list[str]:
+        if self.folder is None:
+            return []
+        stock = opens_in_stock(self.plan)
+        also = " or, as it is, with transformers" if stock else ""
+        opens = f"headwise.from_pretrained({str(self.folder)!r})"
+        said = [f"wrote {self.folder}, {self.bytes_on_disk:,} bytes; open it with {opens}{also}"]
+        uniform = self.plan.budget is not None and self.plan.budget.get("uniform")
+        if uniform and not stock:
+            said.append(str(stock_reason(self.plan.model["model_type"])))
+        return said
+
+    def to_data(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON data."""
+        return {
+            "model": self.name,
+            "calibration": self.calibration,
+            "method": self.plan.method,
+            "budget": self.plan.budget,
+            "predicted_damage": self.plan.predicted_damage,
+            "evaluation": self.evaluation.to_data(),
+            "certificates": [asdict(certificate) for certificate in self.certificates],
+            "recovery_loss": self.recovery,
+            "gate": {"max_loss": self.max_loss, "passed": self.passed},
+            "bytes_on_disk": self.bytes_on_disk,
+        }

@@ -1,0 +1,82 @@
+"""How small a model shall become: what a user may ask for, checked before a model is opened."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwise.allocation.plan_file import AllocationPlan
+from headwise.core.errors import require
+from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.plan.allocate import Budget, total
+from headwise.pretrained.plan.from_allocation import from_allocation
+from headwise.pretrained.plan.make import make_plan
+from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, read_plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """One of: a fraction of the attention's parameters, bytes of cache a token, a plan, or (all
+    three None) the smallest model within `max_loss`."""
+
+    keep: float | None = None
+    kv_bytes: int | None = None
+    plan: CompressionPlan | AllocationPlan | None = None
+    max_loss: float | None = None
+    method: str = "fisher"
+    uniform: bool = False
+
+    def __post_init__(self) -> None:
+        known = ", ".join(METHODS)
+        require(self.method in METHODS, f"method {self.method!r} is unknown; known are {known}")
+        given = [part for part in (self.keep, self.kv_bytes, self.plan) if part is not None]
+        require(
+            len(given) == 1 or (not given and self.max_loss is not None),
+            "say how small: one of keep (a fraction of the attention's parameters), kv_bytes "
+            "(bytes of cache a token), a plan, or max_loss alone (the largest loss)",
+        )
+        if self.keep is not None:
+            Budget(self.keep)
+        require(
+            self.kv_bytes is None or self.kv_bytes > 0,
+            f"kv_bytes is {self.kv_bytes}; a token's cache has some bytes",
+        )
+        require(
+            self.max_loss is None or self.max_loss >= 0, "the largest loss must not be negative"
+        )
+        require(
+            not self.uniform or (self.method == "fisher" and self.plan is None),
+            "uniform goes with the method fisher and without a plan, which has its own shapes",
+        )
+
+    @property
+    def searches(self) -> bool:
+        """Whether the size itself is to be found."""
+        return self.keep is None and self.kv_bytes is None and self.plan is None
+
+    def plan_for(self, model: Any, measurement: Measurement) -> CompressionPlan:
+        """The plan that reaches the goal; not for a goal that searches."""
+        if isinstance(self.plan, AllocationPlan):
+            return from_allocation(self.plan, measurement)
+        if self.plan is not None:
+            return self.plan
+        if self.keep is not None:
+            budget = Budget(self.keep)
+        else:
+            assert self.kv_bytes is not None
+            budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
+        return make_plan(measurement, budget, self.method, self.uniform)
+
+
+def opened_plan(
+    plan: str | Path | CompressionPlan | AllocationPlan | None,
+) -> CompressionPlan | AllocationPlan | None:
+    """A plan as it is, or from its file."""
+    return read_plan(Path(plan)) if isinstance(plan, str | Path) else plan
+
+
+def cache_fraction(model: Any, measurement: Measurement, kv_bytes: int) -> float:
+    """Bytes of cache a token, as a fraction of what the model uses."""
+    require(measurement.sites[0].causal, "an encoder has no key–value cache; use keep")
+    whole = next(model.parameters()).element_size() * total(measurement, "cache")
+    require(kv_bytes <= whole, f"kv_bytes is {kv_bytes}; this model uses {whole:,} bytes a token")
+    return float(kv_bytes / whole)

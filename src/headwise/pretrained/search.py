@@ -1,0 +1,42 @@
+"""The smallest model that loses no more than allowed, by bisection."""
+
+from typing import Any
+
+from headwise.core.progress import OnProgress, quiet
+from headwise.pretrained._evaluate import quality
+from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.model.smaller import apply_plan
+from headwise.pretrained.plan.allocate import Budget
+from headwise.pretrained.plan.make import make_plan
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.text.calibration import Material
+
+_STEPS = 7
+
+
+def smallest_plan(
+    model: Any,
+    measurement: Measurement,
+    material: Material,
+    max_loss: float,
+    *,
+    method: str = "fisher",
+    uniform: bool = False,
+    on_progress: OnProgress = quiet,
+) -> CompressionPlan:
+    """Bisect the fraction kept; judged on every other held-out batch, so that the final verdict
+    also rests on others."""
+    batches = material.held_out[::2]
+    low, high = 0.05, 1.0
+    best = make_plan(measurement, Budget(1.0), method, uniform)
+    for step in range(_STEPS):
+        middle = (low + high) / 2
+        plan = make_plan(measurement, Budget(middle), method, uniform)
+        smaller = apply_plan(model, measurement, plan)
+        damage, _ = quality(model, smaller, measurement.objective, batches)
+        if damage <= max_loss:
+            best, high = plan, middle
+        else:
+            low = middle
+        on_progress((step + 1) / _STEPS, "searching for the smallest model")
+    return best

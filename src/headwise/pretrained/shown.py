@@ -1,0 +1,59 @@
+"""Results that read well wherever they are shown: terminal, notebook, pandas, figure, page."""
+
+import html
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from headwise.core.errors import require
+from headwise.core.files import check_can_write
+from headwise.core.lazy import Drawn, named
+
+
+class Shown(Drawn, ABC):
+    """A table and a few sentences, with figures; what they are is for the subclass to say."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What a page about it is called."""
+
+    @abstractmethod
+    def table(self) -> pd.DataFrame:
+        """The main numbers."""
+
+    @abstractmethod
+    def cells(self) -> pd.DataFrame:
+        """The main numbers as a person reads them: rounded, with titles."""
+
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """What the numbers say."""
+
+    def report(self, path: str | Path) -> Path:
+        """Write a self-contained page with the sentences, the figures and the table."""
+        check_page(path, "the report")
+        named("headwise.report.result_page:write_page")(self, path)
+        return Path(path)
+
+    def __str__(self) -> str:
+        return "\n".join([self.cells().to_string(index=False), "", *self.sentences()])
+
+    def _repr_html_(self) -> str:
+        """Notebooks show the table and the sentences."""
+        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.sentences())
+        return f"{self.cells().to_html(index=False, border=0)}<ul>{items}</ul>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+
+def check_page(path: str | Path | None, what: str) -> None:
+    """Refuse, before work begins, a place where a page cannot be written."""
+    require(
+        path is None or Path(path).suffix == ".html",
+        f"{what} names a page to write, such as report.html; {path} does not end in .html",
+    )
+    check_can_write(path, what)
