@@ -38,7 +38,7 @@ class Witness(Drawn):
     `readout_lipschitz` is an upper bound for the network's own readout.
     """
 
-    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_witness"
+    drawn_by: ClassVar[str] = "headwise.report.witnesses:draw_witness"
 
     first: Float[Tensor, "length dim"] = field(repr=False)
     second: Float[Tensor, "length dim"] = field(repr=False)

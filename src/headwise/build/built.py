@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pandas as pd
 
@@ -74,6 +74,7 @@ class Built(Drawn):
         )
 
 
+@runtime_checkable
 class Design(Protocol):
     """All about a network but its weights: its size is known before anything is allocated."""
 

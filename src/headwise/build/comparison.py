@@ -19,7 +19,7 @@ FORCED, ROOT_MEAN_SQUARE = "forced by the witness", "root mean square"
 class WitnessComparison(Drawn, Tabled):
     """One row a network and kind of error; `relative` is in standard deviations of the target."""
 
-    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_comparison"
+    drawn_by: ClassVar[str] = "headwise.report.witnesses:draw_comparison"
 
     task: Retrieval
     rows: tuple[dict[str, Any], ...] = field(repr=False)
