@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from headwise.build import Built, Frontier, TrialResults
-from headwise.report.theme import BLUE, FAINT, GREY, ORANGE, SCHEME, SHADES, finished
+from headwise.report.theme import BLUE, FAINT, GREY, ORANGE, PALETTE, SCHEME, SHADES, finished
 from headwise.theory.head_count import PhaseMap
 
 
@@ -159,9 +159,14 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
         alt.Chart(rows)
         .mark_point(filled=True, size=60, opacity=0.8)
         .encode(
-            x=alt.X("certified:Q", title="certified error", scale=alt.Scale(type="log")),
+            x=alt.X(
+                "certified:Q",
+                title="certified error",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)]),
+            ),
             y=alt.Y("share:Q", title="worst error found / certified error"),
-            color=alt.Color("features:N", title="features"),
+            color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),
             tooltip=["trial", "features", "outer", "length", "asked", "certified", "worst_found"],
         )
     )

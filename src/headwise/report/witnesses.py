@@ -13,14 +13,18 @@ _ROUNDING = 1e-9  # a forced error below this is none
 def draw_witness(found: Witness) -> alt.TopLevelMixin:
     """The error that the pair forces, over the Lipschitz constant that a readout may have."""
     own = found.readout_lipschitz
-    harmless = found.forced_lipschitz(0.0)
-    furthest = 1.2 * max(own, min(harmless, 1000 * own))
-    constants = np.linspace(0.0, furthest, 201)
+    harmless = min(found.forced_lipschitz(0.0), 1e9 * own)  # from here on nothing is forced
+    constants = np.geomspace(own / 10, 2 * max(own, harmless), 201)
     line = pd.DataFrame(
         {"lipschitz": constants, "forced": [found.forced_error(float(c)) for c in constants]}
     )
     here = pd.DataFrame({"lipschitz": [own], "error": [found.network_error]})
-    x = alt.X("lipschitz:Q", title="Lipschitz constant of the readout")
+    x = alt.X(
+        "lipschitz:Q",
+        title="Lipschitz constant of the readout",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(format=".0e", tickCount=6),
+    )
     forced = (
         alt.Chart(line)
         .mark_line(color=ORANGE, strokeWidth=2)
