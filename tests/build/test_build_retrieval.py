@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headwise import build
-from headwise.build.certify.trials import trials
+from headwise.build.certify.random_tasks import draw_trials
 from headwise.core.errors import InputError
 from headwise.core.spec import from_data
 from headwise.nets import ClassTokenNet
@@ -25,7 +25,7 @@ from headwise.tasks import (
 )
 from headwise.theory.head_count import softmax_min_error
 
-TRIALS = list(trials(36))
+TRIALS = list(draw_trials(36))
 
 
 def bent(tokens: Tensor) -> Tensor:

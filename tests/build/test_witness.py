@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from headwise import build
-from headwise.build.witness import compare
 from headwise.core.errors import InputError
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import Retrieval, max_plus_min, sum_of_maxima
@@ -97,7 +96,7 @@ def test_a_comparison_has_a_row_for_every_network_and_error(single_head: ClassTo
     task = sum_of_maxima(8)
     built = build.retrieval(task, 1e-3).net
     nets = {"trained": {1: single_head}, "built": {4: built}}
-    rows = compare(nets, task, steps=40, starts=16)
+    rows = build.compare_witnesses(nets, task, steps=40, starts=16).records()
     forced = {row["group"]: row["error"] for row in rows if row["kind"].startswith("forced")}
     assert forced["trained"] > 0.5
     assert forced["built"] <= 1e-3

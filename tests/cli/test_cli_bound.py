@@ -50,13 +50,13 @@ def test_words_and_json_say_what_the_library_says(
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("bound rank --dim 64 --rank 8", "give either --heads or --error"),
-        ("bound rank --dim 64 --rank 8 --heads 8 --error 0.1", "give either --heads or --error"),
+        ("bound rank --dim 64 --rank 8", "give either heads or error"),
+        ("bound rank --dim 64 --rank 8 --heads 8 --error 0.1", "give either heads or error"),
         ("bound rank --dim 64 --rank 80 --heads 8", "rank must be at most dim = 64"),
         ("bound rank --dim 64 --rank 8 --error -1", "error must be a number above 0"),
         ("bound rank --dim 64 --rank 8 --error nan", "error must be a number above 0"),
         ("bound saturation --epsilon 0", "epsilon must be a number above 0"),
-        ("bound saturation --epsilon 1 --length 8", "--score-bound and --length together"),
+        ("bound saturation --epsilon 1 --length 8", "score_bound and length together"),
         (f"{HEAD_COUNT} --heads 0", "heads must be a whole number"),
         (f"{HEAD_COUNT} --length 3", "intrinsic_dim must be at most the length 3"),
     ],

@@ -1,21 +1,39 @@
 """Weights from a proof, with a certificate; and proof that some attention cannot be repaired."""
 
+from headwise.build._frontier import Frontier, frontier
+from headwise.build._memorise import memorise
+from headwise.build._retrieval import retrieval
+from headwise.build._witness import Witness, readout_lipschitz, witness
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack, Check
 from headwise.build.certify.certificate import Certificate, Term
-from headwise.build.memorise import memorise
-from headwise.build.retrieval import retrieval
-from headwise.build.witness import Witness, readout_lipschitz, witness
+from headwise.build.certify.trials import TrialResults, trials
+from headwise.build.comparison import WitnessComparison, compare_witnesses
+from headwise.build.neighbours import full_rank_encoder, full_rank_head
+from headwise.build.random_features import RandomFeaturesLayer, random_features_layer
+from headwise.build.vote import majority_vote, vote_task
 
 __all__ = [
     "Attack",
     "Built",
     "Certificate",
     "Check",
+    "Frontier",
+    "RandomFeaturesLayer",
     "Term",
+    "TrialResults",
     "Witness",
+    "WitnessComparison",
+    "compare_witnesses",
+    "frontier",
+    "full_rank_encoder",
+    "full_rank_head",
+    "majority_vote",
     "memorise",
+    "random_features_layer",
     "readout_lipschitz",
     "retrieval",
+    "trials",
+    "vote_task",
     "witness",
 ]

@@ -21,12 +21,12 @@ GAUSSIAN_REACH = 40.0
 """A standard normal is larger than this with probability below 1e-349."""
 FLOAT_SHARE = 0.005
 """Of the asked error, kept for rounding."""
-BYTES = 8
-TINY = 1e-30
+_BYTES = 8  # a number in double precision
+_TINY = 1e-30
 _SHARES = np.linspace(0.1, 0.9, 9)
 
 
-class Known(NamedTuple):
+class KnownTask(NamedTuple):
     """A task's features and outer map, with the box that they are known on, and that given."""
 
     features: KnownMap
@@ -36,14 +36,16 @@ class Known(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-class Plans(NamedTuple):
+class MapPlans(NamedTuple):
     """A network for the features and one for the outer map."""
 
     features: MapPlan
     outer: MapPlan
 
 
-def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, heading: str) -> Known:
+def known_task(
+    task: Retrieval, box: tuple[float, float] | None, bounded: bool, heading: str
+) -> KnownTask:
     """What is known of the task, on the box given or the one that its inputs imply.
 
     `bounded` says that the construction needs bounded tokens whatever the maps are.
@@ -78,10 +80,12 @@ def known(task: Retrieval, box: tuple[float, float] | None, bounded: bool, headi
             "a box such as (-6, 6) for the tokens' coordinates; the certificate then holds there"
         )
     assumptions.append("The task's maps are what they compute in double precision.")
-    return Known(features, outer, domain, box, tuple(assumptions))
+    return KnownTask(features, outer, domain, box, tuple(assumptions))
 
 
-def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTokenShape]) -> Plans:
+def share_out(
+    what: KnownTask, available: float, shape_of: Callable[[MapPlans], ClassTokenShape]
+) -> MapPlans:
     """Plans whose errors together are at most `available`, with the fewest parameters."""
     unit = max(what.outer.spread(np.ones(len(what.outer.box.low))), 1e-300)
     if what.features.exact or what.outer.exact:
@@ -89,7 +93,7 @@ def share_out(what: Known, available: float, shape_of: Callable[[Plans], ClassTo
     else:
         shares = _SHARES.tolist()
     plans = [
-        Plans(
+        MapPlans(
             what.features.plan(share * available / unit), what.outer.plan((1 - share) * available)
         )
         for share in shares
@@ -105,7 +109,9 @@ def check_error(error: float | None) -> float | None:
 def in_reach(name: str, value: float) -> float:
     """A positive number that arithmetic in double precision can work with."""
     number = positive(name, value)
-    require(number >= TINY, f"{name} is {number:g}; the least that can be worked with is {TINY:g}")
+    require(
+        number >= _TINY, f"{name} is {number:g}; the least that can be worked with is {_TINY:g}"
+    )
     return number
 
 
@@ -114,8 +120,8 @@ def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     limit = max_bytes if max_bytes is not None else _half_of_memory()
     count = shape.params()["total"]
     require(
-        BYTES * count <= limit,
-        f"the network would have {readable(count)} parameters, {_size(BYTES * count)} in double "
+        _BYTES * count <= limit,
+        f"the network would have {readable(count)} parameters, {_size(_BYTES * count)} in double "
         f"precision; the limit is {_size(limit)}. A larger error or max_bytes=… help",
     )
 

@@ -1,38 +1,32 @@
 """What a construction returns: a network, its certificate, and the means to renew it."""
 
 import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-import torch
+import pandas as pd
 
-from headwise.build.budget import Known
-from headwise.build.certify.certificate import Certificate, Term
-from headwise.build.certify.rounding import Arrays, Rounding, rounding
-from headwise.build.maps.relu import Network, gamma
+from headwise.build.budget import check_memory
+from headwise.build.certify.certificate import Certificate
+from headwise.build.lengths import of_length
+from headwise.build.pattern import attention_rows
+from headwise.build.recipe import Recipe
+from headwise.core.errors import InputError
+from headwise.core.files import write_file
+from headwise.core.lazy import Drawn
 from headwise.core.spec import to_data
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 
-CERTIFICATE, SPECIFICATION = "certificate.json", "specification.json"
-
-
-@runtime_checkable
-class Recipe(Protocol):
-    """How a construction certifies its network for a task."""
-
-    def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate: ...
-
-    def to_data(self) -> dict[str, Any]: ...
+_CERTIFICATE, _SPECIFICATION = "certificate.json", "specification.json"
 
 
 @dataclass(frozen=True)
-class Built:
+class Built(Drawn):
     """A network in double precision with a certificate for its task."""
+
+    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_attention"
 
     net: ClassTokenNet
     certificate: Certificate
@@ -40,6 +34,7 @@ class Built:
 
     @property
     def task(self) -> Retrieval:
+        """What the network computes, within the certified error."""
         return self.certificate.task
 
     def params(self) -> dict[str, int]:
@@ -48,68 +43,69 @@ class Built:
 
     def at_length(self, length: int) -> "Built":
         """The same weights on sequences of another length, with a certificate for that length."""
-        from headwise.build.lengths import of_length
+        task = of_length(self.task, length, self.net.shape)
+        return Built(self.net, self.recipe.certify(task, self.net), self.recipe)
 
-        return Built(
-            self.net,
-            self.recipe.certify(of_length(self.task, length, self.net.shape), self.net),
-            self.recipe,
-        )
+    def attention(self, sequences: int = 3, seed: int = 0) -> pd.DataFrame:
+        """Which token each head looks at in some sequences; this is what `figure` draws."""
+        return attention_rows(self.net, self.task, sequences, seed)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Weights, specification and certificate; each file appears whole or not at all."""
         heads = self.net.shape.layers[0].heads
         specification = {"task": to_data(self.task), "heads": heads, **self.recipe.to_data()}
+        files = {_SPECIFICATION: specification, _CERTIFICATE: self.certificate.to_data()}
         self.net.save_pretrained(folder)
-        for name, data in (
-            (SPECIFICATION, specification),
-            (CERTIFICATE, self.certificate.to_data()),
-        ):
-            scratch = Path(folder, f".{name}.partial")
-            scratch.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-            os.replace(scratch, Path(folder, name))
+        for name, data in files.items():
+            text = json.dumps(data, indent=2, ensure_ascii=False)
+            write_file(Path(folder, name), f"{text}\n")
+
+    def to_data(self) -> dict[str, Any]:
+        """The certificate and the number of parameters, as JSON data."""
+        return self.certificate.to_data() | {"params": self.params()}
+
+    def __str__(self) -> str:
+        layer, counts = self.net.shape.layers[0], self.params()
+        return (
+            f"{self.certificate}\nnetwork: {layer.heads} heads of dimension {layer.v_dim}, "
+            f"{counts['total']:,} parameters ({counts['mlp']:,} in encoder and readout), double "
+            "precision"
+        )
 
 
-def make_net(shape: ClassTokenShape, arrays: Arrays) -> ClassTokenNet:
-    """A network in double precision; what `arrays` leaves out is zero."""
-    params = {
-        name: torch.from_numpy(np.ascontiguousarray(arrays[name], np.float64))
-        if name in arrays
-        else torch.zeros(size, dtype=torch.float64)
-        for name, size in shape.parameter_shapes().items()
-    }
-    return ClassTokenNet(shape, params).requires_grad_(False)
+@runtime_checkable
+class Design(Protocol):
+    """All about a network but its weights: its size is known before anything is allocated."""
+
+    @property
+    def task(self) -> Retrieval:
+        """What the network is for."""
+        ...
+
+    @property
+    def asked(self) -> float | None:
+        """The error to certify, if one was asked for."""
+        ...
+
+    @property
+    def shape(self) -> ClassTokenShape:
+        """The network's shape."""
+        ...
+
+    def make(self) -> tuple[ClassTokenNet, Recipe]:
+        """Allocate and fill the weights."""
+        ...
 
 
-def as_arrays(prefix: str, network: Network) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """A network's weights under the names of an MLP's parameters, and its slack."""
-    weights, slack = {}, {}
-    for index, each in enumerate(network):
-        weights[f"{prefix}.{index}.weight"] = each.weight
-        weights[f"{prefix}.{index}.bias"] = each.bias
-        slack[f"{prefix}.{index}"] = each.slack
-    return weights, slack
-
-
-def round_off(
-    task: Retrieval, net: ClassTokenNet, known: Known, slack: Mapping[str, np.ndarray]
-) -> tuple[Rounding, float]:
-    """The network's rounding, and that of the target when it is evaluated to compare with."""
-    params = {name: value.detach().numpy() for name, value in net.named_parameters()}
-    features, outer = known.features, known.outer
-    target = outer.spread(gamma(task.token_dim + 16) * features.terms)
-    target += gamma(task.intrinsic_dim + 16) * float(outer.terms.max())
-    return rounding(net.shape, params, slack, known.box, task.length), target
-
-
-def approximation_terms(
-    known: Known, features_error: np.ndarray, why: tuple[str, str], outer_error: float
-) -> tuple[Term, Term]:
-    """The terms for the features and for the outer map."""
-    each = ", ".join(f"{error:.3g}" for error in features_error)
-    spread = known.outer.spread(features_error)
-    reason = why[0] if known.features.exact else f"{why[0]}; each f_i within {each}"
-    return (
-        Term("features", 0.0 if known.features.exact else spread, reason),
-        Term("outer map", outer_error, why[1]),
-    )
+def build_from(design: Design, max_bytes: int | None = None) -> Built:
+    """The network with its certificate; refused where it does not fit, or errs too much."""
+    check_memory(design.shape, max_bytes)
+    net, recipe = design.make()
+    certificate = recipe.certify(design.task, net)
+    if design.asked is not None and not certificate.error <= design.asked:
+        raise InputError(
+            f"an error of {design.asked:g} cannot be certified: "
+            + ", ".join(f"{term.name} {term.value:.2e}" for term in certificate.terms)
+            + f" add up to {certificate.error:.4g}"
+        )
+    return Built(net, certificate, recipe)

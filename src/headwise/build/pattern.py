@@ -2,16 +2,16 @@
 
 import pandas as pd
 
-from headwise.build.built import Built
+from headwise.nets import ClassTokenNet
+from headwise.tasks import Retrieval
 
-_SEQUENCES = 3
 
-
-def attention_rows(built: Built, seed: int = 0, sequences: int = _SEQUENCES) -> pd.DataFrame:
+def attention_rows(
+    net: ClassTokenNet, task: Retrieval, sequences: int, seed: int = 0
+) -> pd.DataFrame:
     """One row a sequence, head and position: the attention, and whether the target picks it."""
-    task = built.task
     inputs = task.sample(sequences, seed=(seed, 0xA11))[0].double()
-    weights = built.net.attention_weights(inputs)  # (sequences, length, heads)
+    weights = net.attention_weights(inputs)  # (sequences, length, heads)
     picked = task.retrieve(inputs)[1]  # (sequences, features)
     one_each = weights.shape[2] >= task.intrinsic_dim
     return pd.DataFrame(

@@ -13,7 +13,7 @@ votes as its query and ⟨code, c_1 − c_2⟩ as its key, so the winner has the
 winner's value to answer.
 
 A tie of an even number of votes is left to the last digit of the sums of ±1/heads, which is as
-good as a coin. `headwise.theory.rank.vote_error` says what error to expect.
+good as random. `headwise.theory.rank.vote_error` says what error to expect.
 """
 
 from typing import NamedTuple
@@ -37,6 +37,7 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, dim: int, code: int) -> "Parts":
+        """The parts for points of dimension `dim` and codes of `code` numbers."""
         votes = dim + code
         return cls(
             slice(0, dim),

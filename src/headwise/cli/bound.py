@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.parse import whole_numbers
-from headwise.core.errors import require
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
@@ -63,19 +62,14 @@ def phase_map(
 
     Example: `headwise bound phase-map --intrinsic-dim 4 --head-dim 8 --out phase-map`
     """
-    import pandas as pd
-
-    from headwise.report.constructions import draw_phase_map
     from headwise.report.files import figure_files, write_files
-    from headwise.theory.head_count import phase_map as compute
+    from headwise.theory import head_count
 
-    grid = compute(
+    found = head_count.phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
-    rows = pd.DataFrame(grid.records())
-    chart = draw_phase_map(rows, intrinsic_dim, head_dim, set_fraction)
-    write_files(out, figure_files("phase-map", chart, rows))
-    print(json.dumps(grid.records()) if as_json else f"{out}/phase-map.png, .svg, .csv")
+    write_files(out, figure_files("phase-map", found.figure(), found.to_pandas()))
+    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .csv")
 
 
 @app.command("rank")
@@ -100,15 +94,12 @@ def rank(
 
     Example: `headwise bound rank --dim 64 --rank 8 --error 0.1`
     """
-    from headwise.theory.rank import error_lower_bound, heads_needed
+    from headwise.theory.rank import low_rank_bound
 
-    require((heads is None) != (error is None), "give either --heads or --error")
-    if heads is not None:
-        bound = error_lower_bound(dim, rank, heads, values.value, highest_degree=highest_degree)
-    else:
-        assert error is not None
-        bound = heads_needed(dim, rank, error, values.value, highest_degree=highest_degree)
-    _show(bound, as_json)
+    found = low_rank_bound(
+        dim, rank, heads=heads, error=error, values=values.value, highest_degree=highest_degree
+    )
+    _show(found, as_json)
 
 
 @app.command("saturation")
@@ -130,19 +121,12 @@ def saturation(
 
     Example: `headwise bound saturation --epsilon 0.2 --score-bound 1 --length 1024`
     """
-    from headwise.theory.saturation import attention_shift, output_shift, row_distance
+    from headwise.theory.saturation import saturation_bound
 
-    require((score_bound is None) == (length is None), "give --score-bound and --length together")
-    require(
-        value_diameter is None or score_bound is None,
-        "ask one question: give --value-diameter, or --score-bound with --length",
+    found = saturation_bound(
+        epsilon, value_diameter=value_diameter, score_bound=score_bound, length=length
     )
-    if value_diameter is not None:
-        _show(output_shift(epsilon, value_diameter), as_json)
-    elif score_bound is not None and length is not None:
-        _show(row_distance(epsilon, score_bound, length), as_json)
-    else:
-        _show(attention_shift(epsilon), as_json)
+    _show(found, as_json)
 
 
 def _show(bound: "Bound", as_json: bool) -> None:

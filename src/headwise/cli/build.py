@@ -2,19 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from headwise.cli import build_witness
 from headwise.cli.parse import chosen_task, whole_numbers
-from headwise.cli.progress import fraction_progress
-from headwise.core.errors import InputError, require
+from headwise.cli.progress import progress_bar
+from headwise.core.errors import require
 
 if TYPE_CHECKING:
-    from headwise.build import Attack, Built
+    from headwise.build import Built
 
 app = typer.Typer(no_args_is_help=True, help="Networks built from a proof, with a certificate.")
 
@@ -91,40 +89,13 @@ def frontier(
 
     Example: `headwise build frontier --lengths 16,32,64 --out frontier`
     """
-    import pandas as pd
-
-    from headwise.build.frontier import TASKS
-    from headwise.build.frontier import frontier as rows_of
-    from headwise.report.constructions import draw_frontier
+    from headwise import build
     from headwise.report.files import figure_files, write_files
 
-    rows = []
-    with fraction_progress("frontier") as on_progress:
-        settings = [
-            (name, make, each) for name, make in TASKS.items() for each in whole_numbers(lengths)
-        ]
-        for done, (name, make, each) in enumerate(settings):
-            rows += rows_of({name: make(each)})
-            on_progress((done + 1) / len(settings))
-    table = pd.DataFrame(rows)
-    write_files(out, figure_files("frontier", draw_frontier(table), table))
-    if as_json:
-        print(table.to_json(orient="records"))
-        return
-    ends = table[table["error"].isin([table["error"].max(), table["error"].min()])]
-    listing = Table("task", "T", "curve", "error", "params M", "certified")
-    for row in ends.sort_values(["task", "length", "curve", "error"]).to_dict("records"):
-        certified = row["certified_error"]
-        listing.add_row(
-            row["task"],
-            str(row["length"]),
-            row["curve"],
-            f"{row['error']:.1e}",
-            f"{row['params']:,.0f}" if row["params"] < 1e9 else f"{row['params']:.1e}",
-            f"{certified:.2e}" if certified == certified and certified is not None else "–",
-        )
-    Console().print(listing)
-    print(f"figure and table: {out}/frontier.png, .svg, .csv")
+    with progress_bar("frontier") as on_progress:
+        found = build.frontier(whole_numbers(lengths), on_progress=on_progress)
+    write_files(out, figure_files("frontier", found.figure(), found.to_pandas()))
+    print(found.to_json() if as_json else f"{found}\n{out}/frontier.png, .svg, .csv")
 
 
 app.command("witness")(build_witness.witness)
@@ -141,43 +112,12 @@ def trials(
 
     Example: `headwise build trials --count 200 --seconds 2`
     """
-    from headwise.build.certify.trials import trials as draw
+    from headwise import build
 
-    require(count >= 1, f"count is {count}; the least is 1")
-    rows: list[dict[str, Any]] = []
-    with fraction_progress("trials") as on_progress:
-        for index, trial in enumerate(draw(count, seed)):
-            built, attack = trial.run(rounds=None, seconds=seconds)
-            certified = built.certificate.error
-            rows.append(
-                {
-                    "trial": index,
-                    "features": trial.kind,
-                    "outer": type(trial.task.outer).__name__,
-                    "intrinsic_dim": trial.task.intrinsic_dim,
-                    "token_dim": trial.task.token_dim,
-                    "length": trial.task.length,
-                    "subsets": bool(trial.task.subsets),
-                    "params": built.params()["total"],
-                    "asked": trial.error,
-                    "certified": certified,
-                    "worst_found": attack.worst,
-                    "holds": certified <= trial.error and attack.holds,
-                }
-            )
-            on_progress((index + 1) / count)
-    broken = [row for row in rows if not row["holds"]]
-    if as_json:
-        print(json.dumps(rows))
-    else:
-        closest = max(row["worst_found"] / row["certified"] for row in rows)
-        print(
-            f"{count - len(broken)} of {count} certificates hold; the closest attack reached "
-            f"{100 * closest:.1f} % of the certified error"
-        )
-        for row in broken:
-            print(f"broken: {row}")
-    if broken:
+    with progress_bar("trials") as on_progress:
+        found = build.trials(count, seconds, seed, on_progress)
+    print(found.to_json() if as_json else found)
+    if not found.holds:
         raise typer.Exit(1)
 
 
@@ -187,40 +127,17 @@ def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
 
 
 def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
-    """Write the network and its papers, attack the certificate, and say what came of it."""
-    from headwise.build.pattern import attention_rows
-    from headwise.report.constructions import draw_attention
+    """Attack the certificate, write the network with its files, and say what came of it."""
     from headwise.report.files import figure_files, write_files
 
-    with fraction_progress("attack") as on_progress:
+    with progress_bar("attack") as on_progress:
         attack = built.certificate.attack(seconds=seconds, on_progress=on_progress)
-    try:
-        built.save_pretrained(out)
-    except OSError as error:
-        raise InputError(f"cannot write to {out}: {error.strerror}") from error
-    rows = attention_rows(built)
-    dims, length = built.task.intrinsic_dim, built.task.length
-    title = f"Which token each head picks (D = {dims}, T = {length})"
-    write_files(out, figure_files("attention", draw_attention(rows, title), rows))
-    _say(built, attack, out, as_json)
-
-
-def _say(built: "Built", attack: "Attack", out: Path, as_json: bool) -> None:
-    counts = built.params()
+    built.save_pretrained(out)
+    write_files(out, figure_files("attention", built.figure(), built.attention()))
     if as_json:
-        answer = built.certificate.to_data() | {
-            "worst_found": attack.worst,
-            "inputs_tried": attack.tried,
-            "params": counts,
-            "out": str(out),
-        }
+        answer = built.to_data() | attack.to_data() | {"out": str(out)}
         print(json.dumps(answer, ensure_ascii=False))
         return
-    print(built.certificate)
+    print(built)
     print(attack)
-    layer = built.net.shape.layers[0]
-    print(
-        f"network: {layer.heads} heads of dimension {layer.v_dim}, {counts['total']:,} parameters "
-        f"({counts['mlp']:,} in encoder and readout), double precision"
-    )
     print(f"written to {out}: weights, specification, certificate, attention pattern")

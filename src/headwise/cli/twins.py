@@ -31,20 +31,16 @@ _STUDY = {"name": "study"}
 TWINS = {
     "bound head-count": Twin(f"{_HEAD_COUNT}:lower_bound_exponent"),
     "bound phase-map": Twin(f"{_HEAD_COUNT}:phase_map"),
-    "bound rank": Twin(
-        "headwise.theory.rank:error_lower_bound", also=("headwise.theory.rank:heads_needed",)
-    ),
-    "bound saturation": Twin(
-        "headwise.theory.saturation:attention_shift",
-        also=(
-            "headwise.theory.saturation:output_shift",
-            "headwise.theory.saturation:row_distance",
-        ),
-    ),
+    "bound rank": Twin("headwise.theory.rank:low_rank_bound"),
+    "bound saturation": Twin("headwise.theory.saturation:saturation_bound"),
     "build retrieval": Twin("headwise.build:retrieval", _ATTACK, _TASK | _BOX),
     "build memorise": Twin("headwise.build:memorise", _ATTACK, _TASK | _BOX),
     "build frontier": Twin("headwise.build:frontier"),
-    "build witness": Twin("headwise.build:witness", words=_TASK),
+    "build witness": Twin(
+        "headwise.build:witness",
+        also=("headwise.studies.head_count.witnesses:trained_witnesses",),
+        words=_TASK,
+    ),
     "build trials": Twin("headwise.build:trials"),
     "study list": Twin(f"{_STUDIES}:list_studies"),
     "study show": Twin(f"{_STUDIES}:show", words=_STUDY),

@@ -1,17 +1,16 @@
-"""Figures about the theory: the phase map, built networks, and witnesses."""
+"""Figures about what enough heads cost and too few: the phase map and built networks."""
 
 import altair as alt
 import pandas as pd
 
-from headwise.report.theme import BLUE, FAINT, GREEN, GREY, ORANGE, SCHEME, SHADES, finished
+from headwise.build import Built, Frontier, TrialResults
+from headwise.report.theme import BLUE, FAINT, GREY, ORANGE, PALETTE, SCHEME, SHADES, finished
+from headwise.theory.head_count import PhaseMap
 
-_ROUNDING = 1e-9  # a forced error below this is none
 
-
-def draw_phase_map(
-    rows: pd.DataFrame, intrinsic_dim: int, head_dim: int, set_fraction: float
-) -> alt.TopLevelMixin:
+def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
     """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
+    rows = found.to_pandas()
     shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
     shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
     shown.loc[shown["verdict"] == "vacuous", "label"] = "–"
@@ -51,15 +50,18 @@ def draw_phase_map(
         alt.layer(silent, values, text).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
-            f"Theorem 2(2) of arXiv 2510.06662, D = {intrinsic_dim}, n = {head_dim} per head, "
-            f"|S_i| ≥ {set_fraction:g}·T.",
+            f"Theorem 2(2) of arXiv 2510.06662, D = {found.intrinsic_dim}, "
+            f"n = {found.head_dim} per head, |S_i| ≥ {found.set_fraction:g}·T.",
             "“–”: the bound is vacuous; “enough”: h ≥ D, a small network exists.",
         ],
     )
 
 
-def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
+def draw_attention(built: Built) -> alt.TopLevelMixin:
     """Each head's attention over the positions, with a ring at the extremum it should pick."""
+    rows = built.attention()
+    task = built.task
+    title = f"Which token each head picks (D = {task.intrinsic_dim}, T = {task.length})"
     every = max(1, rows["position"].nunique() // 16)
     ticks = [t for t in sorted(rows["position"].unique().tolist()) if t % every == 0]
     base = alt.Chart(rows).encode(
@@ -85,8 +87,9 @@ def draw_attention(rows: pd.DataFrame, title: str) -> alt.TopLevelMixin:
     return finished(chart, title, "Blue: attention; orange ring: the token that the target picks.")
 
 
-def draw_frontier(rows: pd.DataFrame) -> alt.TopLevelMixin:
+def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
+    rows = found.to_pandas()
     curves = rows["curve"].drop_duplicates().tolist()
     colours = alt.Scale(domain=curves, range=[BLUE, ORANGE, GREY][: len(curves)])
     dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
@@ -148,45 +151,28 @@ def _outside_assumptions(rows: pd.DataFrame) -> list[str]:
     return [f"Outside that theorem's assumptions: {', '.join(names)}."] if names else []
 
 
-def draw_witness(rows: pd.DataFrame, length: int, intrinsic_dim: int) -> alt.TopLevelMixin:
-    """The error that the witness forces next to the trained one, over the number of heads."""
-    groups = rows["group"].drop_duplicates().tolist()
-    kinds = rows["kind"].drop_duplicates().tolist()
-    y_axis = alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)])
-    base = alt.Chart(rows[rows["relative"] > _ROUNDING]).encode(
-        x=alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(
-            "relative:Q",
-            title="error / standard deviation of the target",
-            scale=alt.Scale(type="log"),
-            axis=y_axis,
-        ),
-        color=alt.Color(
-            "kind:N",
-            title="error",
-            sort=kinds,
-            scale=alt.Scale(domain=kinds, range=[ORANGE, BLUE, GREEN]),
-            legend=alt.Legend(labelLimit=400),
-        ),
-        detail="group:N",
-        tooltip=["group", "heads", "kind", alt.Tooltip("relative", format=".3g"), "error"],
-    )
-    lines = base.mark_line(strokeWidth=2)
-    points = base.mark_point(size=80, filled=True, opacity=1).encode(
-        shape=alt.Shape(
-            "group:N",
-            title="network",
-            sort=groups,
-            scale=alt.Scale(domain=groups, range=["circle", "diamond"][: len(groups)]),
+def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
+    """How near each attack came to its certificate: nothing may lie above 1."""
+    rows = found.to_pandas()
+    rows["share"] = rows["worst_found"] / rows["certified"]
+    marks = (
+        alt.Chart(rows)
+        .mark_point(filled=True, size=60, opacity=0.8)
+        .encode(
+            x=alt.X(
+                "certified:Q",
+                title="certified error",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)]),
+            ),
+            y=alt.Y("share:Q", title="worst error found / certified error"),
+            color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),
+            tooltip=["trial", "features", "outer", "length", "asked", "certified", "worst_found"],
         )
     )
+    limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])
     return finished(
-        alt.layer(lines, points).properties(width=340, height=300),
-        "Too few heads: two inputs that no readout can tell apart",
-        [
-            f"y = Σ of {intrinsic_dim} maxima, T = {length}. Forced: the error that every readout "
-            "with the network's own bound on",
-            "the Lipschitz constant makes on one of the two inputs found. Where nothing is forced "
-            "there is no mark.",
-        ],
+        alt.layer(marks, limit.encode(y="share:Q")).properties(width=420, height=260),
+        "Certificates under attack",
+        f"{len(rows)} random tasks; a certificate is broken by a point above the dashed line.",
     )

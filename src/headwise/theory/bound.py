@@ -1,7 +1,7 @@
 """`Bound`: one answer of the theory, with what it rests on.
 
 Every function of `headwise.theory` that states a result returns a `Bound`, so that a caller can
-tell a number from a shrug: a formula evaluated outside its range is called vacuous, never printed.
+tell a result from a formula evaluated outside its range: that is called vacuous, never printed.
 """
 
 import math
@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from headwise.core.shown import Printed
 
 _PRINTED_WIDTH = 92
 
@@ -33,7 +35,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
+class Bound(Printed):
     """A result of the theory: `value` is None exactly where it is vacuous or not applicable."""
 
     quantity: str

@@ -1,9 +1,9 @@
 """Trying to break a certificate: random, corner, near-tie and gradient-guided inputs."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.build.maps.declared import Box
+from headwise.core.clock import Deadline
 from headwise.core.errors import require
+from headwise.core.progress import OnProgress
+from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
@@ -24,7 +27,7 @@ _WORK = 2e8  # multiplications that a kind of input may take in a round
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Printed):
     """The worst of some inputs; truthy if its error is within the certified one."""
 
     worst: float
@@ -33,10 +36,17 @@ class Check:
 
     @property
     def holds(self) -> bool:
+        """Is the worst error within the certified one?"""
         return self.worst <= self.certified
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def __str__(self) -> str:
+        return (
+            f"worst error found: {self.worst:.4e}, {100 * self.worst / self.certified:.1f} % of "
+            f"the certified {self.certified:.4e}"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,13 @@ class Attack(Check):
     tried: int
     rounds: int
 
+    def to_data(self) -> dict[str, Any]:
+        """What was found, as JSON data."""
+        return {"worst_found": self.worst, "inputs_tried": self.tried, "by_kind": self.by_kind}
+
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {error:.3e}" for kind, error in self.by_kind.items())
-        return (
-            f"worst error found: {self.worst:.4e}, {100 * self.worst / self.certified:.1f} % of "
-            f"the certified {self.certified:.4e} ({self.tried:,} inputs; {kinds})"
-        )
+        return f"{super().__str__()} ({self.tried:,} inputs; {kinds})"
 
 
 def errors(
@@ -85,15 +96,15 @@ def search(
     seconds: float,
     seed: int,
     rounds: int | None,
-    on_progress: Callable[[float], None] | None,
+    on_progress: OnProgress,
 ) -> Attack:
     """Rounds of every kind of input until the time is over, or a given number of rounds."""
     require(seconds > 0, f"an attack of {seconds} seconds tries nothing; give a time above 0")
     require(rounds is None or rounds >= 1, "rounds is a number of rounds, at least 1")
-    started, done, tried = time.monotonic(), 0, 0
+    deadline, done, tried = Deadline.after(seconds), 0, 0
     by_kind: dict[str, float] = {}
     best: Check | None = None
-    while done < rounds if rounds is not None else done == 0 or _elapsed(started) < seconds:
+    while done < rounds if rounds is not None else done == 0 or not deadline.passed:
         rng = np.random.default_rng([seed, done, 0xA77])
         count = int(min(max(_LEAST, _WORK / _work(task, net)), _MOST))
         kinds = {
@@ -109,8 +120,7 @@ def search(
             if best is None or check.worst > best.worst:
                 best = check
         done += 1
-        if on_progress is not None:
-            on_progress(done / rounds if rounds else min(1.0, _elapsed(started) / seconds))
+        on_progress(done / rounds if rounds else 1 - deadline.left / seconds, "attack")
     assert best is not None
     return Attack(best.worst, certified, best.inputs, by_kind, tried, done)
 
@@ -229,7 +239,3 @@ def _work(task: Retrieval, net: ClassTokenNet) -> int:
     """Multiplications for one sequence, about."""
     counts = net.shape.params()
     return task.length * (counts["embedding"] + counts["attention"]) + counts["readout"]
-
-
-def _elapsed(started: float) -> float:
-    return time.monotonic() - started

@@ -1,6 +1,5 @@
 """A certificate: a sup-norm error bound, as the sum of the terms it is made of."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,8 @@ from torch import Tensor
 from headwise.build.certify.attack import Attack, Check, measure, search
 from headwise.build.maps.declared import Box
 from headwise.core.errors import require
+from headwise.core.progress import OnProgress, quiet
+from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
@@ -25,7 +26,7 @@ class Term:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(Printed):
     """|network(X) − target(X)| ≤ `error` for every input whose tokens lie in the box."""
 
     terms: tuple[Term, ...]
@@ -67,7 +68,7 @@ class Certificate:
         seconds: float = 5.0,
         seed: int = 0,
         rounds: int | None = None,
-        on_progress: Callable[[float], None] | None = None,
+        on_progress: OnProgress = quiet,
     ) -> Attack:
         """Search for the worst input; its error next to the certified one.
 

@@ -1,131 +1,74 @@
-"""Random tasks of every kind, on which certificates are tried."""
+"""Certificates tried on random tasks of every kind: built, certified, attacked."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from headwise.build.budget import known
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
-from headwise.build.retrieval import retrieval
-from headwise.tasks.maps import (
-    Affine,
-    Bowl,
-    Features,
-    Function,
-    OuterMap,
-    Product,
-    Sum,
-    WeightedSum,
-)
-from headwise.tasks.retrieval import Retrieval
-
-KINDS = ("affine", "bowl", "cones", "waves")
-_FRACTION = {1: 0.01, 2: 0.05, 3: 0.25}
-"""Error asked of functions given as code, relative to the target's range, by token dimension."""
-
-
-def cones(tokens: Float[Tensor, "*batch dim"], count: int) -> Float[Tensor, "*batch count"]:
-    """Distances to `count` points of the cube: Lipschitz with constant 1, not smooth."""
-    place = torch.arange(1, count + 1, dtype=tokens.dtype, device=tokens.device)
-    axes = torch.arange(1, tokens.shape[-1] + 1, dtype=tokens.dtype, device=tokens.device)
-    centres = (place[:, None] * axes.sqrt() * 0.618) % 1
-    return (tokens.unsqueeze(-2) - centres).square().sum(-1).add(1e-300).sqrt()
-
-
-def waves(tokens: Float[Tensor, "*batch dim"], count: int) -> Float[Tensor, "*batch count"]:
-    """sin(2(x_1 + … + x_d)/√d + i): first and second derivatives at most 2 and 4."""
-    phase = torch.arange(1, count + 1, dtype=tokens.dtype, device=tokens.device)
-    return torch.sin(2 * tokens.sum(-1, keepdim=True) / tokens.shape[-1] ** 0.5 + phase)
-
-
-def rounded_norm(features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
-    """√(1 + |z|²): first and second derivatives at most 1."""
-    return (1 + features.square().sum(-1)).sqrt()
+from headwise.build.certify.random_tasks import CertificateTrial, draw_trials
+from headwise.core.errors import require
+from headwise.core.lazy import Drawn
+from headwise.core.progress import OnProgress, quiet
+from headwise.core.shown import Tabled
 
 
 @dataclass(frozen=True)
-class CertificateTrial:
-    """A task, the error asked for and a number of heads; `run` builds and attacks."""
+class TrialResults(Drawn, Tabled):
+    """One row a trial: the task, the error asked for, the certified one and the worst found."""
 
-    kind: str
-    task: Retrieval
-    error: float
-    heads: int
+    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_trials"
 
-    def run(self, rounds: int | None = 1, seconds: float = 5.0) -> tuple[Built, Attack]:
-        """The network with its certificate, and the attack on it."""
-        built = retrieval(self.task, self.error, heads=self.heads)
-        return built, built.certificate.attack(seconds=seconds, rounds=rounds)
+    rows: tuple[dict[str, Any], ...] = field(repr=False)
 
+    @property
+    def broken(self) -> list[dict[str, Any]]:
+        """The trials whose certificate is above what was asked or below what was found."""
+        return [row for row in self.rows if not row["holds"]]
 
-def trials(count: int, seed: int = 0) -> Iterator[CertificateTrial]:
-    """`count` trials, the kinds of features in turn; trial i depends on (seed, i) alone."""
-    for index in range(count):
-        yield _trial(KINDS[index % len(KINDS)], np.random.default_rng([seed, index, 0x7B1]))
+    @property
+    def holds(self) -> bool:
+        """Does every certificate hold?"""
+        return not self.broken
 
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, ready for JSON."""
+        return list(self.rows)
 
-def _trial(kind: str, rng: np.random.Generator) -> CertificateTrial:
-    given_as_code = kind in ("cones", "waves")
-    dims, dim = int(rng.integers(1, 7)), int(rng.integers(1, 4 if given_as_code else 5))
-    length = round(2 ** float(rng.uniform(2, 8)))
-    dims = min(dims, length)
-    signs = tuple("max" if rng.random() < 0.5 else "min" for _ in range(dims))
-    subsets: tuple[tuple[int, ...], ...] = ()
-    if rng.random() < 0.5:
-        sizes = rng.integers(max(1, length // 4), length + 1, dims)
-        subsets = tuple(tuple(sorted(rng.permutation(length)[:size].tolist())) for size in sizes)
-    task = Retrieval(
-        features=_features(kind, dims, dim, int(rng.integers(1000))),
-        length=length,
-        outer=_outer(dims, rng),
-        extrema=signs,  # type: ignore[arg-type]
-        subsets=subsets,
-        inputs="uniform",
-    )
-    what = known(task, None, bounded=False, heading="")
-    fraction = _FRACTION[dim] if given_as_code else 10 ** rng.uniform(-3, -1)
-    scale = what.outer.spread(what.features.high - what.features.low)
-    return CertificateTrial(kind, task, fraction * scale, dims + int(rng.integers(0, 3)))
+    def __str__(self) -> str:
+        count = len(self.rows)
+        closest = max(row["worst_found"] / row["certified"] for row in self.rows)
+        lines = [
+            f"{count - len(self.broken)} of {count} certificates hold; the closest attack reached "
+            f"{100 * closest:.1f} % of the certified error"
+        ]
+        return "\n".join(lines + [f"broken: {row}" for row in self.broken])
 
 
-def _features(kind: str, count: int, dim: int, seed: int) -> Features:
-    if kind == "affine":
-        return Affine.random_unit(count, dim, seed)
-    if kind == "bowl":
-        return Bowl.random(count, dim, seed)
-    if kind == "cones":
-        return Function(
-            function=lambda tokens: cones(tokens, count), count=count, token_dim=dim, lipschitz=1.0
-        )
-    return Function(
-        function=lambda tokens: waves(tokens, count),
-        count=count,
-        token_dim=dim,
-        lipschitz=2.0,
-        curvature=4.0,
-        low=-1.0,
-        high=1.0,
-    )
+def trials(
+    count: int = 200, seconds: float = 2.0, seed: int = 0, on_progress: OnProgress = quiet
+) -> TrialResults:
+    """Build `count` random tasks of every kind and attack each certificate for some seconds."""
+    require(count >= 1, f"count is {count}; the least is 1")
+    rows = []
+    for index, trial in enumerate(draw_trials(count, seed)):
+        built, attack = trial.run(rounds=None, seconds=seconds)
+        rows.append({"trial": index} | _row(trial, built, attack))
+        on_progress((index + 1) / count, f"trial {index + 1} of {count}")
+    return TrialResults(tuple(rows))
 
 
-def _outer(dims: int, rng: np.random.Generator) -> OuterMap:
-    choices: list[OuterMap] = [
-        Sum(),
-        WeightedSum(weights=tuple(rng.uniform(-2, 2, dims).tolist())),
-        Product(),
-    ]
-    if dims <= 3:
-        choices.append(
-            Function(
-                function="headwise.build.certify.trials:rounded_norm",
-                count=dims,
-                lipschitz=1.0,
-                curvature=1.0,
-            )
-        )
-    return choices[int(rng.integers(len(choices)))]
+def _row(trial: CertificateTrial, built: Built, attack: Attack) -> dict[str, Any]:
+    task, certified = trial.task, built.certificate.error
+    return {
+        "features": trial.kind,
+        "outer": type(task.outer).__name__,
+        "intrinsic_dim": task.intrinsic_dim,
+        "token_dim": task.token_dim,
+        "length": task.length,
+        "subsets": bool(task.subsets),
+        "params": built.params()["total"],
+        "asked": trial.error,
+        "certified": certified,
+        "worst_found": attack.worst,
+        "holds": certified <= trial.error and attack.holds,
+    }

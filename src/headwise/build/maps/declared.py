@@ -24,6 +24,7 @@ class Box(NamedTuple):
     high: Float[np.ndarray, " dim"]
 
     def draw(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "count dim"]:
+        """Points uniform in the box."""
         return self.low + (self.high - self.low) * rng.random((count, len(self.low)))
 
     @property

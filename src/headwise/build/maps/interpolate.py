@@ -55,6 +55,7 @@ class InterpolationGrid:
 
     @property
     def node_count(self) -> int:
+        """Corners of cells, those on the box's faces included."""
         return prod(n + 1 for n in self.cells)
 
     def nodes(self) -> Float[np.ndarray, "nodes dim"]:

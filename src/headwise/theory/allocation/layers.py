@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwise.core.errors import InputError, require
+from headwise.core.shown import Printed
 from headwise.theory.allocation.costs import cost_function
 from headwise.theory.allocation.knapsack import Item, choose
 from headwise.theory.checks import whole
@@ -33,7 +34,7 @@ class LayerCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allocation:
+class Allocation(Printed):
     """A shape for every layer. No allocation within the budget loses less than `loss - gap`."""
 
     layers: tuple[Shape, ...]

@@ -28,11 +28,13 @@ class ProfileGrid:
 
     @staticmethod
     def of(heads: Array, dims: Array, tail: Callable[[Array], Array] | None) -> "ProfileGrid":
+        """The widest grid; a tail that is given has no exponent to search."""
         return ProfileGrid(
             _EXPONENTS, _EXPONENTS if tail is None else np.ones(1), heads, dims, tail
         )
 
     def terms(self) -> tuple[Float[Array, "q runs"], Float[Array, "s runs"]]:
+        """H^(−q) and tail(d) of every run, for every candidate exponent."""
         head_term = self.heads ** -self.exponents[:, None]
         if self.tail is not None:
             return head_term, np.asarray(self.tail(self.dims), dtype=float)[None]

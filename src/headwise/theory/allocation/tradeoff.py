@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.core.errors import require
+from headwise.core.shown import Printed
 from headwise.theory.allocation.profile import ProfileGrid, fit_all, refine
 from headwise.theory.checks import positive, whole
 
@@ -25,7 +26,7 @@ _SEEN_WITHIN = 0.9  # an interval that covers more of the sweep than this says n
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Printed):
     """A number and its 95 % interval."""
 
     value: float
@@ -37,7 +38,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class Optimum(Printed):
     """The best number of heads at a budget of heads × dimension, or why the sweep cannot tell."""
 
     budget: float
@@ -49,7 +50,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tradeoff:
+class Tradeoff(Printed):
     """A fit. `unidentified` maps a parameter to why the sweep does not determine it.
 
     `exponent` is q; `tail_exponent` is s where tail(d) = d^(−s) was fitted, else None.
@@ -68,6 +69,24 @@ class Tradeoff:
     dims_seen: tuple[int, int]
     tail: Tail | None = None
     draws: Array = field(repr=False)  # bootstrap rows of (a, q, b, s)
+
+    def __str__(self) -> str:
+        numbers = {
+            "head_scale": self.head_scale,
+            "exponent": self.exponent,
+            "tail_scale": self.tail_scale,
+            "tail_exponent": self.tail_exponent,
+        }
+        tail = "tail(d)" if self.tail_exponent is None else "d^(−tail_exponent)"
+        floor = f"{self.floor:g} + " if self.floor else ""
+        lines = [f"error ≈ {floor}head_scale·H^(−exponent) + tail_scale·{tail}"]
+        for name, estimate in numbers.items():
+            if name in self.unidentified:
+                lines.append(f"  {name}: not determined: {self.unidentified[name]}")
+            elif estimate is not None:
+                lines.append(f"  {name}: {estimate}")
+        misfit = "" if self.misfit is None else f"; p-value of the form's misfit {self.misfit:.2g}"
+        return "\n".join([*lines, f"  relative scatter of the runs {self.scatter:.2g}{misfit}"])
 
     def error(self, heads: float | Array, dim: float | Array) -> Array:
         """The fitted error."""

@@ -12,9 +12,10 @@ from headwise.theory.head_count.enough import (
     layers_condition,
     parameters_sufficient,
 )
+from headwise.theory.head_count.grid import PhaseMap, phase_map
 from headwise.theory.head_count.reversal import reversal_score
 from headwise.theory.head_count.softmax import softmax_leakage, softmax_min_error
-from headwise.theory.head_count.too_few import PhaseMap, lower_bound_exponent, phase_map
+from headwise.theory.head_count.too_few import lower_bound_exponent
 
 __all__ = [
     "PhaseMap",

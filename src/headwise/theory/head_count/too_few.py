@@ -1,13 +1,8 @@
-"""What too few heads cost: the lower bound on parameters, and its map over heads and lengths."""
+"""What too few heads cost: the lower bound on parameters."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
-
-import numpy as np
-from jaxtyping import Float, Int
+from typing import Literal
 
 from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
@@ -88,69 +83,6 @@ def lower_bound_exponent(
             BOUNDED,
             f"The readout has {readout_layers} layers.",
         ),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhaseMap:
-    """The lower bound's exponent over heads × lengths; NaN where it is vacuous or silent."""
-
-    intrinsic_dim: int
-    head_dim: int
-    set_fraction: float
-    heads: Int[np.ndarray, " heads"]
-    lengths: Int[np.ndarray, " lengths"]
-    exponent: Float[np.ndarray, "heads lengths"]
-
-    def records(self) -> list[dict[str, Any]]:
-        """One row a cell, ready for `pandas.DataFrame` or JSON."""
-        return [
-            {
-                "heads": int(heads),
-                "length": int(length),
-                "exponent": None if np.isnan(value) else float(value),
-                "verdict": str(self._verdict(int(heads), float(value))),
-            }
-            for heads, row in zip(self.heads, self.exponent, strict=True)
-            for length, value in zip(self.lengths, row, strict=True)
-        ]
-
-    def _verdict(self, heads: int, value: float) -> BoundVerdict:
-        if heads >= self.intrinsic_dim:
-            return BoundVerdict.NOT_APPLICABLE
-        return BoundVerdict.VACUOUS if np.isnan(value) else BoundVerdict.HOLDS
-
-
-def phase_map(
-    heads: Sequence[int],
-    lengths: Sequence[int],
-    intrinsic_dim: int,
-    head_dim: int,
-    set_fraction: float = SET_FRACTION,
-) -> PhaseMap:
-    """`lower_bound_exponent` on a grid."""
-    require(len(heads) > 0 and len(lengths) > 0, "phase_map needs at least one head and one length")
-    head_axis = np.array([whole("heads", count) for count in heads])
-    length_axis = np.array([feature_sizes(intrinsic_dim, length)[1] for length in lengths])
-    head_dim = whole("head_dim", head_dim)
-    set_fraction = positive("set_fraction", set_fraction, most=1)
-    exponent = np.array(
-        [
-            [
-                exponent_formula(int(count), intrinsic_dim, int(length), head_dim, set_fraction)
-                for length in length_axis
-            ]
-            for count in head_axis
-        ]
-    )
-    informative = (head_axis[:, None] < intrinsic_dim) & (exponent > 0)
-    return PhaseMap(
-        intrinsic_dim=intrinsic_dim,
-        head_dim=head_dim,
-        set_fraction=set_fraction,
-        heads=head_axis,
-        lengths=length_axis,
-        exponent=np.where(informative, exponent, np.nan),
     )
 
 

@@ -5,7 +5,12 @@ head of full rank is exact; heads of low rank are not, however many one can affo
 mean square E‖target - output‖², which is 1 for an output of zero.
 """
 
-from headwise.theory.rank.lower_bound import PLATEAU, error_lower_bound, heads_needed
+from headwise.theory.rank.lower_bound import (
+    PLATEAU,
+    error_lower_bound,
+    heads_needed,
+    low_rank_bound,
+)
 from headwise.theory.rank.random_features import (
     RandomFeatures,
     fit_random_features,
@@ -21,6 +26,7 @@ __all__ = [
     "error_lower_bound",
     "fit_random_features",
     "heads_needed",
+    "low_rank_bound",
     "published_rates",
     "random_features_error",
     "vote_error",

@@ -50,6 +50,7 @@ HIGHEST_DEGREE = 399
 """Where the sum stops unless told otherwise; going on adds at most 0.005 at dim ≤ 64."""
 
 LARGEST_DIM = 10**6
+"""Of the points; up to here the sums are exact enough in double precision."""
 MOST_DIGITS = 4000
 """`heads_needed` stops counting here: Python prints no integer of more than 4300 digits."""
 
@@ -85,15 +86,9 @@ def error_lower_bound(
             f"{value:.4f} at finding the nearer of two points. Answering zero scores 1; one head "
             f"of full rank {dim} scores 0."
         )
-    return Bound(
-        quantity="least mean-square error",
-        value=value if verdict is BoundVerdict.HOLDS else None,
-        verdict=verdict,
-        statement=statement,
-        source=_FULL_RANK if rank == dim else _SOURCE,
-        status=Status.PROVED if rank == dim else Status.DERIVED,
-        assumptions=_assumptions(values, highest_degree),
-    )
+    kept = value if verdict is BoundVerdict.HOLDS else None
+    assumptions = _assumptions(values, highest_degree)
+    return _bound("least mean-square error", kept, verdict, statement, assumptions, rank == dim)
 
 
 def heads_needed(
@@ -128,15 +123,25 @@ def heads_needed(
             if value > 1
             else f"The bound does not rule out one head of rank {rank} at an error of {error:g}."
         )
-    return Bound(
-        quantity="least number of heads",
-        value=value,
-        verdict=verdict,
-        statement=statement,
-        source=_FULL_RANK if rank == dim else _SOURCE,
-        status=Status.PROVED if rank == dim else Status.DERIVED,
-        assumptions=_assumptions(values, highest_degree),
-    )
+    assumptions = _assumptions(values, highest_degree)
+    return _bound("least number of heads", value, verdict, statement, assumptions, rank == dim)
+
+
+def low_rank_bound(
+    dim: int,
+    rank: int,
+    *,
+    heads: int | None = None,
+    error: float | None = None,
+    values: Values = "general",
+    highest_degree: int = HIGHEST_DEGREE,
+) -> Bound:
+    """What heads of low rank cannot do: the least error of `heads`, or the heads for `error`."""
+    require((heads is None) != (error is None), "give either heads or error")
+    if heads is not None:
+        return error_lower_bound(dim, rank, heads, values, highest_degree=highest_degree)
+    assert error is not None
+    return heads_needed(dim, rank, error, values, highest_degree=highest_degree)
 
 
 class _Curve:
@@ -200,6 +205,25 @@ def _sizes(dim: int, rank: int) -> tuple[int, int]:
     dim, rank = whole("dim", dim, least=2, most=LARGEST_DIM), whole("rank", rank)
     require(rank <= dim, f"rank must be at most dim = {dim}, not {rank}: a head cannot see more")
     return dim, rank
+
+
+def _bound(
+    quantity: str,
+    value: int | float | None,
+    verdict: BoundVerdict,
+    statement: str,
+    assumptions: tuple[str, ...],
+    full_rank: bool,
+) -> Bound:
+    return Bound(
+        quantity=quantity,
+        value=value,
+        verdict=verdict,
+        statement=statement,
+        source=_FULL_RANK if full_rank else _SOURCE,
+        status=Status.PROVED if full_rank else Status.DERIVED,
+        assumptions=assumptions,
+    )
 
 
 def _assumptions(values: Values, highest_degree: int) -> tuple[str, ...]:

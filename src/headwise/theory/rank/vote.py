@@ -15,10 +15,11 @@ from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import whole
 
 _NODES = 400
+_SETTING = "Two orthogonal points and a query, each uniform on the sphere; directions are random."
 
 
 class VoteError(NamedTuple):
-    """Three answers to one question: a formula, the exact mean, and a bound proved by hand."""
+    """Three answers to one question: an estimate, the exact mean, and an upper bound."""
 
     estimate: Bound
     expected: Bound
@@ -36,7 +37,7 @@ def vote_error(dim: int, heads: int) -> VoteError:
 
     *Upper.* Hoeffding: P(wrong | φ) ≤ exp(-2·heads·φ²/π²); and cos φ ≤ exp(-φ²/2) gives, with
     c = 2·heads/π² + (dim-2)/2 and ∫ exp(-cφ²) ≤ ½√(π/c), the closed form
-    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than a coin: P(wrong) ≤ ½.
+    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than guessing: P(wrong) ≤ ½.
     """
     dim, heads = whole("dim", dim, least=2, most=10**6), whole("heads", heads, most=10**9)
     estimate = 2 / math.pi * math.atan(math.pi / 2 * math.sqrt(dim / heads))
@@ -44,38 +45,48 @@ def vote_error(dim: int, heads: int) -> VoteError:
     decay = 2 * heads / math.pi**2 + (dim - 2) / 2
     upper = min(2 * math.exp(log_density) / math.sqrt(decay), 1.0)
     expected = 2 * _probability_wrong(dim, heads, decay)
-    setting = (
-        "Two orthogonal points and a query, each uniform on the sphere; directions are random.",
-    )
     voters = f"{heads:,} voters of rank 1 in dimension {dim}"
     return VoteError(
-        estimate=Bound(
-            quantity="mean-square error of the vote, estimated",
-            value=estimate,
+        estimate=_bound(
+            "estimated",
+            estimate,
+            f"{voters} have an error of about {estimate:.4f}",
+            "Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
+            "dim and heads are large.",
             verdict=BoundVerdict.ESTIMATE,
-            statement=f"{voters} have an error of about {estimate:.4f}; a coin scores 1.",
-            source="Gaussian approximation: (2/π) arctan((π/2)√(dim/heads))",
-            status=Status.DERIVED,
-            assumptions=(*setting, "dim and heads are large."),
         ),
-        expected=Bound(
-            quantity="mean-square error of the vote, mean over the directions",
-            value=expected,
-            verdict=BoundVerdict.HOLDS,
-            statement=f"{voters} have an error of {expected:.4f} on average; a coin scores 1.",
-            source="binomial tail, integrated over the angle",
-            status=Status.DERIVED,
-            assumptions=(*setting, "A tie is decided by a coin."),
+        expected=_bound(
+            "mean over the directions",
+            expected,
+            f"{voters} have an error of {expected:.4f} on average",
+            "binomial tail, integrated over the angle",
+            "A tie is decided at random.",
         ),
-        upper=Bound(
-            quantity="mean-square error of the vote, upper bound",
-            value=upper,
-            verdict=BoundVerdict.HOLDS,
-            statement=f"{voters} have an error of at most {upper:.4f}; a coin scores 1.",
-            source="Hoeffding's inequality, integrated over the angle",
-            status=Status.DERIVED,
-            assumptions=setting,
+        upper=_bound(
+            "upper bound",
+            upper,
+            f"{voters} have an error of at most {upper:.4f}",
+            "Hoeffding's inequality, integrated over the angle",
         ),
+    )
+
+
+def _bound(
+    which: str,
+    value: float,
+    statement: str,
+    source: str,
+    *assumptions: str,
+    verdict: BoundVerdict = BoundVerdict.HOLDS,
+) -> Bound:
+    return Bound(
+        quantity=f"mean-square error of the vote, {which}",
+        value=value,
+        verdict=verdict,
+        statement=f"{statement}; guessing scores 1.",
+        source=source,
+        status=Status.DERIVED,
+        assumptions=(_SETTING, *assumptions),
     )
 
 

@@ -14,6 +14,7 @@ from headwise.theory.saturation.inequalities import (
     output_shift,
     row_changes,
     row_distance,
+    saturation_bound,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "output_shift",
     "row_changes",
     "row_distance",
+    "saturation_bound",
 ]

@@ -1,4 +1,4 @@
-"""A head of one's own: its scores before and after a reduction, the bounds, and the truth."""
+"""One head before and after a reduction: what the inequalities allow, and what was measured."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.core.errors import InputError, require
+from headwise.core.shown import Printed
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
     Array,
@@ -19,7 +20,7 @@ _DISTANCES_AT_ONCE = 2**22  # bounds the memory of the diameter: 32 MB
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadCheck:
+class HeadCheck(Printed):
     """The largest over all rows of each term, with what was measured beside what is allowed.
 
     `attention_*`: total variation of a row. `distance_*`: its Euclidean distance, e^B ε/√n for
@@ -52,7 +53,7 @@ class HeadCheck:
             (self.distance_measured, self.distance_bound),
             (self.output_measured, self.output_bound),
         )
-        return all(truth <= bound * (1 + _ROUNDING) + _ROUNDING for truth, bound in pairs)
+        return all(measured <= bound * (1 + _ROUNDING) + _ROUNDING for measured, bound in pairs)
 
     def to_data(self) -> dict[str, Any]:
         """The check as JSON data."""

@@ -16,6 +16,8 @@ Array = np.ndarray[Any, Any]
 VACUOUS = 0.99
 """A bound on a total variation above this says no more than that probabilities are at most one."""
 
+_SPREAD = "epsilon is half the spread of the change within the row; a constant is free."
+
 
 def attention_shift_bound(
     epsilon: Float[Array, "*shape"] | float,
@@ -42,7 +44,7 @@ def attention_shift(epsilon: float) -> Bound:
         f"Scores that change by ± {epsilon:g} move at most {value:.4g} of the attention to other "
         "keys, and some scores attain it.",
         "odds ratio of two sets of keys",
-        ("epsilon is half the spread of the change within the row; a constant is free.",),
+        (_SPREAD,),
     )
 
 
@@ -62,7 +64,7 @@ def output_shift(epsilon: float, value_diameter: float) -> Bound:
         f"The output moves by at most {shift:.4g} of the values' diameter, {shift * diameter:.4g}.",
         "odds ratio of two sets of keys",
         (
-            "epsilon is half the spread of the change within the row; a constant is free.",
+            _SPREAD,
             f"No two values that the row can see are further apart than {diameter:g}.",
         ),
     )
@@ -109,12 +111,36 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
         statement,
         "softmax Jacobian, variance form" if sharp else "softmax Jacobian ⪯ diag(p)",
         (
-            "epsilon is half the spread of the change within the row; a constant is free.",
+            _SPREAD,
             "Scores before and after lie within ± score_bound, up to a constant a row.",
             "It speaks of the attention row alone: where values share content with keys, the "
             "output's error need not fall with the length.",
         ),
     )
+
+
+def saturation_bound(
+    epsilon: float,
+    *,
+    value_diameter: float | None = None,
+    score_bound: float | None = None,
+    length: int | None = None,
+) -> Bound:
+    """How far a head's attention can move if its scores change by ± `epsilon`.
+
+    With `value_diameter` how far its output can; with `score_bound` and `length` how far the row
+    of attention can in Euclidean distance.
+    """
+    require((score_bound is None) == (length is None), "give score_bound and length together")
+    require(
+        value_diameter is None or score_bound is None,
+        "ask one question: give value_diameter, or score_bound with length",
+    )
+    if value_diameter is not None:
+        return output_shift(epsilon, value_diameter)
+    if score_bound is not None and length is not None:
+        return row_distance(epsilon, score_bound, length)
+    return attention_shift(epsilon)
 
 
 @dataclass(frozen=True)
@@ -128,14 +154,14 @@ class RowChanges:
 
     @property
     def bound(self) -> Float[Array, "*rows"]:
-        """What the certificate allows; `shift` is the truth."""
+        """What the certificate allows; `shift` is what was measured."""
         return attention_shift_bound(self.epsilon)
 
 
 def row_changes(
     scores: Float[Array, "*rows keys"], reduced: Float[Array, "*rows keys"]
 ) -> RowChanges:
-    """The certificate's terms and the truth; −∞ marks keys that a row may not see."""
+    """The certificate's terms and what was measured; −∞ marks keys that a row may not see."""
     visible = np.isfinite(scores)
     require(
         bool((visible == np.isfinite(reduced)).all()) and bool(visible.any(-1).all()),

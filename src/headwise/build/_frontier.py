@@ -1,13 +1,18 @@
 """Parameters against error: what enough heads cost, what one wide head costs, what few must."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from headwise.build.memorise import MemoriseDesign, plan_memorise
-from headwise.build.retrieval import HEAD_DIM, Design, plan_retrieval
+from headwise.build._memorise import plan_memorise
+from headwise.build._retrieval import HEAD_DIM, plan_retrieval
+from headwise.build.built import Design
 from headwise.core.errors import require
+from headwise.core.lazy import Drawn
+from headwise.core.progress import OnProgress, quiet
+from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
@@ -25,15 +30,47 @@ def bowls(length: int) -> Retrieval:
     return Retrieval(features=features, length=length, extrema="min", inputs="uniform")
 
 
-TASKS = {"max + min (D = 2)": max_plus_min, "three bowls (D = 3)": bowls}
+TASKS: Mapping[str, Callable[[int], Retrieval]] = {
+    "max + min (D = 2)": max_plus_min,
+    "three bowls (D = 3)": bowls,
+}
+
+
+@dataclass(frozen=True)
+class Frontier(Drawn, Tabled):
+    """One row a task, length, curve and error: the parameters of encoder and readout."""
+
+    drawn_by: ClassVar[str] = "headwise.report.constructions:draw_frontier"
+
+    rows: tuple[dict[str, Any], ...] = field(repr=False)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, ready for JSON."""
+        return list(self.rows)
+
+    def __str__(self) -> str:
+        table = self.to_pandas()
+        ends = table[table["error"].isin([table["error"].max(), table["error"].min()])]
+        ends = ends.sort_values(["task", "length", "curve", "error"])
+        sizes = ends["params"].map(lambda m: f"{m:,.0f}" if m < 1e9 else f"{m:.1e}")
+        shown = {
+            "error": ends["error"].map("{:.1e}".format),
+            "params M": sizes,
+            "certified": ends["certified_error"].map("{:.2e}".format, na_action="ignore"),
+        }
+        named = ends[["task", "length", "curve"]].rename(columns={"length": "T"})
+        return named.assign(**shown).to_string(index=False, na_rep="–")
 
 
 def frontier(
-    tasks: Mapping[str, Retrieval],
+    lengths: Sequence[int] = LENGTHS,
+    *,
+    tasks: Mapping[str, Callable[[int], Retrieval]] = TASKS,
     errors: Iterable[float] = ERRORS,
     box: tuple[float, float] | None = None,
-) -> list[dict[str, Any]]:
-    """One row a task, curve and error: the parameters of encoder and readout.
+    on_progress: OnProgress = quiet,
+) -> Frontier:
+    """What an error costs: built with enough heads, built with one wide head, and the bound.
 
     The sizes of built networks come from their plans; small ones are built, and their certified
     error recorded. The lower bound is a rate: its constant is unknown, so it is drawn through the
@@ -41,20 +78,29 @@ def frontier(
     """
     errors = sorted(set(errors), reverse=True)
     require(len(errors) >= 2, "a frontier needs at least two errors")
-    rows = []
-    for name, task in tasks.items():
-        dims, wide = task.intrinsic_dim, task.length * task.token_dim
-        enough = [
-            _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
-            for error in errors
-        ]
-        rows += enough
-        rows += [
-            _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
-            for error in errors
-        ]
-        rows += _lower_rows(name, task, errors, enough[0]["params"])
-    return rows
+    require(len(lengths) >= 1, "a frontier needs at least one length")
+    settings = [(name, make(length)) for name, make in tasks.items() for length in lengths]
+    rows: list[dict[str, Any]] = []
+    for done, (name, task) in enumerate(settings):
+        rows += _rows(name, task, errors, box)
+        on_progress((done + 1) / len(settings), "frontier")
+    return Frontier(tuple(rows))
+
+
+def _rows(
+    name: str, task: Retrieval, errors: list[float], box: tuple[float, float] | None
+) -> list[dict[str, Any]]:
+    """The three curves of a task."""
+    dims, wide = task.intrinsic_dim, task.length * task.token_dim
+    enough = [
+        _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
+        for error in errors
+    ]
+    memorising = [
+        _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
+        for error in errors
+    ]
+    return enough + memorising + _lower_rows(name, task, errors, enough[0]["params"])
 
 
 def _built_row(
@@ -62,7 +108,7 @@ def _built_row(
     task: Retrieval,
     curve: str,
     error: float,
-    design: Design | MemoriseDesign,
+    design: Design,
     heads: int,
     head_dim: int = HEAD_DIM,
 ) -> dict[str, Any]:

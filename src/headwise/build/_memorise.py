@@ -12,26 +12,26 @@ in something between. Where Ψ and Φ have one hidden layer the readout has the 
 theorem; the interpolants of functions in two or three dimensions are deeper.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 import numpy as np
 
+from headwise.build.arrays import as_arrays, make_net
 from headwise.build.budget import (
     FLOAT_SHARE,
-    Known,
-    Plans,
+    KnownTask,
+    MapPlans,
     check_error,
-    check_memory,
-    known,
+    known_task,
     share_out,
 )
-from headwise.build.built import Built, approximation_terms, as_arrays, make_net, round_off
+from headwise.build.built import Built, build_from
 from headwise.build.certify.certificate import Certificate, Term
 from headwise.build.maps.relu import Network, compose, layer, repeat
-from headwise.core.errors import InputError, require
+from headwise.build.recipe import Recipe
+from headwise.core.errors import require
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
 
@@ -46,16 +46,7 @@ def memorise(
     max_bytes: int | None = None,
 ) -> Built:
     """A network with one head of dimension length·token_dim, certified to be within `error`."""
-    design = plan_memorise(task, error, box=box)
-    check_memory(design.shape, max_bytes)
-    net, recipe = design.make()
-    certificate = recipe.certify(task, net)
-    if not certificate.error <= error:
-        raise InputError(
-            f"an error of {error:g} cannot be certified: rounding alone may reach "
-            f"{certificate.term('float arithmetic').value:.3g}"
-        )
-    return Built(net, certificate, recipe)
+    return build_from(plan_memorise(task, error, box=box), max_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +55,8 @@ class MemoriseDesign:
 
     task: Retrieval
     asked: float
-    known: Known
-    plans: Plans
+    known: KnownTask
+    plans: MapPlans
     levels: tuple[int, ...]
     shape: ClassTokenShape
 
@@ -90,13 +81,7 @@ class MemoriseDesign:
         network = compose(compose(tokens, self._extrema()), self.plans.outer.make())
         readout, slack = as_arrays("readout", network)
         recipe = MemoriseRecipe(
-            known=self.known,
-            asked=self.asked,
-            features_error=self.plans.features.error,
-            steps=self._steps(),
-            outer_error=float(self.plans.outer.error.max()),
-            why=(self.plans.features.why, self.plans.outer.why),
-            slack=slack,
+            known=self.known, plans=self.plans, asked=self.asked, steps=self._steps(), slack=slack
         )
         return make_net(self.shape, arrays | readout), recipe
 
@@ -145,7 +130,7 @@ def plan_memorise(
     asked = check_error(error)
     require(asked is not None, "give the error to reach")
     assert asked is not None
-    what = known(task, box, bounded=True, heading="the memorising network")
+    what = known_task(task, box, bounded=True, heading="the memorising network")
     ranges = what.features.high - what.features.low
     unit = max(what.outer.spread(np.ones(task.intrinsic_dim)), 1e-300)
     available = asked * (1 - FLOAT_SHARE)
@@ -158,7 +143,7 @@ def plan_memorise(
     def design(share: float) -> MemoriseDesign:
         levels = levels_for(share * available)
 
-        def shape_of(plans: Plans) -> ClassTokenShape:
+        def shape_of(plans: MapPlans) -> ClassTokenShape:
             return _shape(task, plans, levels)
 
         plans = share_out(what, (1 - share) * available, shape_of)
@@ -175,7 +160,7 @@ def plan_memorise(
     return min(designs, key=lambda each: each.shape.params()["mlp"])
 
 
-def _shape(task: Retrieval, plans: Plans, levels: tuple[int, ...]) -> ClassTokenShape:
+def _shape(task: Retrieval, plans: MapPlans, levels: tuple[int, ...]) -> ClassTokenShape:
     places = task.length * task.token_dim
     sizes = task.membership.numpy().sum(0)
     counting = int(sum(int(size) * n for size, n in zip(sizes, levels, strict=True)))
@@ -196,16 +181,10 @@ def _shape(task: Retrieval, plans: Plans, levels: tuple[int, ...]) -> ClassToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoriseRecipe:
+class MemoriseRecipe(Recipe):
     """What the certificate of a memorising network is computed from."""
 
-    known: Known
-    asked: float
-    features_error: np.ndarray
     steps: np.ndarray
-    outer_error: float
-    why: tuple[str, str]
-    slack: Mapping[str, np.ndarray]
 
     def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate:
         """The certificate; the weights hold the length, so there is one length only."""
@@ -214,7 +193,7 @@ class MemoriseRecipe:
             f"a memorising network holds its length, {net.shape.positions}, in its weights; build "
             f"another for length {task.length}",
         )
-        rounding, target = round_off(task, net, self.known, self.slack)
+        rounding, target = self.round_off(task, net)
         terms = (
             Term("softmax temperature", 0.0, "uniform attention returns the average exactly"),
             Term(
@@ -222,21 +201,8 @@ class MemoriseRecipe:
                 self.known.outer.spread(self.steps / 2),
                 f"each z_i within half a level, {self.steps.max() / 2:.3g}",
             ),
-            *approximation_terms(self.known, self.features_error, self.why, self.outer_error),
-            Term(
-                "float arithmetic",
-                rounding.output + target,
-                "rounding in double precision, worst case",
-            ),
         )
-        return Certificate(
-            terms=terms,
-            asked=self.asked,
-            assumptions=self.known.assumptions,
-            task=task,
-            net=net,
-            box=self.known.box,
-        )
+        return self.certificate(task, net, terms, rounding.output + target)
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""

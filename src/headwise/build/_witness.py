@@ -7,10 +7,9 @@ readout can repair that. With enough heads there is no such pair; with too few t
 2(2) finds it by counting, and this module by optimisation.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import erf, exp, inf, pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,22 +17,28 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
+from headwise.core.lazy import Drawn
+from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
 
 GAUSSIAN_BOX = (-3.0, 3.0)
+"""Where the tokens of a Gaussian task are looked for unless a box is given."""
 _GELU_SLOPE = (1 + erf(1)) / 2 + exp(-1) / sqrt(pi)  # the largest, at √2
-_SAMPLE = 4096  # inputs among which near collisions are looked for
+SAMPLE = 4096
+"""Inputs among which near collisions are looked for, and on which errors are measured."""
 _DAMPING = 1e-9
 _LONGEST = 0.25  # step in a coordinate, relative to the box's half width
 
 
 @dataclass(frozen=True)
-class Witness:
+class Witness(Drawn):
     """Two inputs, their targets' distance Δ and their representations' distance δ.
 
     `readout_lipschitz` is an upper bound for the network's own readout.
     """
+
+    drawn_by: ClassVar[str] = "headwise.report.witnesses:draw_witness"
 
     first: Float[Tensor, "length dim"] = field(repr=False)
     second: Float[Tensor, "length dim"] = field(repr=False)
@@ -89,6 +94,12 @@ def readout_lipschitz(net: ClassTokenNet) -> float:
     return slope**layers * float(np.prod(norms))
 
 
+def in_double_precision(net: ClassTokenNet) -> ClassTokenNet:
+    """A copy whose weights are the same numbers, in double precision and not to be trained."""
+    params = {name: value.double() for name, value in net.named_parameters()}
+    return ClassTokenNet(net.shape, params).requires_grad_(False)
+
+
 def witness(
     net: ClassTokenNet,
     task: Retrieval,
@@ -99,7 +110,7 @@ def witness(
     starts: int = 64,
     steps: int = 150,
     seed: int = 0,
-    on_progress: Callable[[float], None] | None = None,
+    on_progress: OnProgress = quiet,
 ) -> Witness:
     """The pair found that forces the largest error on readouts of a Lipschitz constant.
 
@@ -112,8 +123,7 @@ def witness(
     require(starts >= 2 and steps >= 2, "a search needs at least two starts and two steps")
     low, high = box or ((0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX)
     require(low < high, f"box is two numbers, the smaller first, not {box}")
-    exact = ClassTokenNet(net.shape, {k: v.double() for k, v in net.named_parameters()})
-    exact.requires_grad_(False)
+    exact = in_double_precision(net)
     own = readout_lipschitz(exact)
     constant = own if lipschitz is None else lipschitz
     rng = np.random.default_rng([seed, 0x517])
@@ -140,7 +150,7 @@ def _starts(
     rng: np.random.Generator,
 ) -> Float[Tensor, "count 2 length dim"]:
     """Half: the sampled pairs with the largest Δ/δ. Half: pairs at random."""
-    size = max(2 * count, min(_SAMPLE, (1 << 22) // (task.length * task.token_dim)))
+    size = max(2 * count, min(SAMPLE, (1 << 22) // (task.length * task.token_dim)))
     shape = (size, task.length, task.token_dim)
     drawn = rng.standard_normal(shape) if task.inputs == "gaussian" else rng.random(shape)
     inputs = torch.from_numpy(np.clip(drawn, *box))
@@ -166,7 +176,7 @@ def _climb(
     bounds: tuple[Tensor, Tensor],
     steps: int,
     lipschitz: float,
-    on_progress: Callable[[float], None] | None,
+    on_progress: OnProgress,
 ) -> Float[Tensor, "count 2 length dim"]:
     """Drive δ to zero by Newton's method while Δ climbs along what leaves z(X) − z(X') alone.
 
@@ -201,8 +211,7 @@ def _climb(
         found = target_gap - lipschitz * gap
         better = found > score
         best[better], score = current[better], torch.maximum(found, score)
-        if on_progress is not None:
-            on_progress((step + 1) / steps)
+        on_progress((step + 1) / steps, "looking for a witness")
     return best
 
 
@@ -232,47 +241,3 @@ def _gaps(
         targets = task.oracle(pairs.flatten(0, 1)).view(-1, 2)
         gap = torch.linalg.vector_norm(hidden[:, 0] - hidden[:, 1], dim=1)
         return (targets[:, 0] - targets[:, 1]).abs(), gap
-
-
-def compare(
-    nets: Mapping[str, Mapping[int, ClassTokenNet]],
-    task: Retrieval,
-    *,
-    seed: int = 0,
-    on_progress: Callable[[float], None] | None = None,
-    **options: Any,
-) -> list[dict[str, Any]]:
-    """For groups of networks by number of heads: the forced error next to the network's own.
-
-    One row a network and kind of error; `relative` is in standard deviations of the target.
-    """
-    deviation = sqrt(task.variance())
-    inputs = task.sample(_SAMPLE, seed=(seed, 0x517))[0].double()
-    targets = task.oracle(inputs)
-    rows = []
-    every = [(group, heads, net) for group, by in nets.items() for heads, net in by.items()]
-    for done, (group, heads, net) in enumerate(every):
-        found = witness(net, task, seed=seed, **options)
-        exact = ClassTokenNet(net.shape, {k: v.double() for k, v in net.named_parameters()})
-        errors = (exact(inputs).squeeze(1) - targets).detach()
-        quantities = {
-            "forced by the witness": found.forced_error(),
-            "root mean square": float(errors.square().mean().sqrt()),
-            f"largest of {_SAMPLE:,} samples": float(errors.abs().max()),
-        }
-        facts = {
-            "heads": heads,
-            "length": task.length,
-            "target_gap": found.target_gap,
-            "representation_gap": found.representation_gap,
-            "readout_lipschitz": found.readout_lipschitz,
-            "forced_lipschitz": found.forced_lipschitz(float(errors.square().mean().sqrt())),
-            "network_error_on_pair": found.network_error,
-        }
-        rows += [
-            {"group": group, "kind": name, "error": value, "relative": value / deviation} | facts
-            for name, value in quantities.items()
-        ]
-        if on_progress is not None:
-            on_progress((done + 1) / len(every))
-    return rows

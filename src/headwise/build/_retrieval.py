@@ -9,26 +9,26 @@ g_i exceeds the range of Ψ_i by a margin. A readout Φ ≈ F_0 reads the D valu
     |Φ(ẑ) − F_0(z)| ≤ |Φ(ẑ) − F_0(ẑ)| + |F_0(ẑ) − F_0(z)|,   |ẑ_i − z_i| ≤ softmax + leak + δ_i.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any
 
 import numpy as np
 
+from headwise.build.arrays import as_arrays, make_net
 from headwise.build.budget import (
     FLOAT_SHARE,
-    Known,
-    Plans,
+    KnownTask,
+    MapPlans,
     check_error,
-    check_memory,
     in_reach,
-    known,
+    known_task,
     share_out,
 )
-from headwise.build.built import Built, approximation_terms, as_arrays, make_net, round_off
+from headwise.build.built import Built, build_from
 from headwise.build.certify.certificate import Certificate, Term
-from headwise.core.errors import InputError, require
+from headwise.build.recipe import Recipe
+from headwise.core.errors import require
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.checks import whole
@@ -54,26 +54,17 @@ def retrieval(
     zero. `box` bounds the tokens' coordinates where the task's inputs do not.
     """
     design = plan_retrieval(task, error, temperature=temperature, heads=heads, box=box)
-    check_memory(design.shape, max_bytes)
-    net, recipe = design.make()
-    certificate = recipe.certify(task, net)
-    if error is not None and not certificate.error <= error:
-        raise InputError(
-            f"an error of {error:g} cannot be certified: "
-            + ", ".join(f"{term.name} {term.value:.2e}" for term in certificate.terms)
-            + f" add up to {certificate.error:.4g}"
-        )
-    return Built(net, certificate, recipe)
+    return build_from(design, max_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
+class RetrievalDesign:
     """All about the network but its weights."""
 
     task: Retrieval
     asked: float | None
-    known: Known
-    plans: Plans
+    known: KnownTask
+    plans: MapPlans
     shape: ClassTokenShape
     temperature: float
 
@@ -110,12 +101,10 @@ class Design:
             arrays["positions"][:, values + 1] = np.where(task.membership.numpy(), 0.0, -gates)
         recipe = RetrievalRecipe(
             known=self.known,
+            plans=self.plans,
             asked=self.asked,
             temperature=self.temperature,
             gates=gates,
-            features_error=self.plans.features.error,
-            outer_error=float(self.plans.outer.error.max()),
-            why=(self.plans.features.why, self.plans.outer.why),
             slack=slack | readout_slack,
         )
         return make_net(self.shape, arrays), recipe
@@ -133,7 +122,7 @@ def plan_retrieval(
     temperature: float | None = None,
     heads: int | None = None,
     box: tuple[float, float] | None = None,
-) -> Design:
+) -> RetrievalDesign:
     """The design of the network: its shape, and so its size, before anything is allocated."""
     error = check_error(error)
     require(
@@ -142,7 +131,7 @@ def plan_retrieval(
     dims = task.intrinsic_dim
     count = dims if heads is None else whole("heads", heads)
     require(count >= dims, f"{count} heads are too few: the task extracts {dims} features")
-    what = known(task, box, bounded=False, heading="this construction")
+    what = known_task(task, box, bounded=False, heading="this construction")
     unit_softmax = _softmax_term(task, what, 1.0)
     exact = what.features.exact and what.outer.exact
     if temperature is None:
@@ -162,7 +151,7 @@ def plan_retrieval(
         f"{temperature * unit_softmax:.4g}, which leaves nothing of the error {error}",
     )
 
-    def shape_of(plans: Plans) -> ClassTokenShape:
+    def shape_of(plans: MapPlans) -> ClassTokenShape:
         return ClassTokenShape(
             token_dim=task.token_dim,
             embed_dim=HEAD_DIM * count,
@@ -175,7 +164,7 @@ def plan_retrieval(
         )
 
     plans = share_out(what, left, shape_of)
-    return Design(
+    return RetrievalDesign(
         task=task,
         asked=error,
         known=what,
@@ -186,23 +175,17 @@ def plan_retrieval(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalRecipe:
+class RetrievalRecipe(Recipe):
     """What the certificate of a retrieval network is computed from, at any length."""
 
-    known: Known
-    asked: float | None
     temperature: float
     gates: np.ndarray
-    features_error: np.ndarray
-    outer_error: float
-    why: tuple[str, str]
-    slack: Mapping[str, np.ndarray]
 
     def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate:
         """The certificate of `net` for the task, which may be longer or shorter than it was."""
         outer, tau = self.known.outer, self.temperature
         softmax = _softmax_errors(task, tau)
-        rounding, target = round_off(task, net, self.known, self.slack)
+        rounding, target = self.round_off(task, net)
         noise = tau * rounding.scores[: task.intrinsic_dim]  # in units of the values
         # Softmax of v + noise is within W/β of min(v + noise), so of min v but for twice the noise.
         arithmetic = rounding.output + target + outer.spread(2 * noise)
@@ -223,20 +206,8 @@ class RetrievalRecipe:
                     f"gates g_i ≤ {self.gates.max():.3g} leave each z_i within {leak.max():.2g}",
                 )
             )
-        terms += approximation_terms(self.known, self.features_error, self.why, self.outer_error)
-        terms.append(
-            Term("float arithmetic", arithmetic, "rounding in double precision, worst case")
-        )
         gaps = tuple(float(tau + each) for each in softmax)
-        return Certificate(
-            terms=tuple(terms),
-            asked=self.asked,
-            assumptions=self.known.assumptions,
-            task=task,
-            net=net,
-            box=self.known.box,
-            tie_gaps=gaps,
-        )
+        return self.certificate(task, net, terms, arithmetic, gaps)
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
@@ -269,6 +240,6 @@ def _softmax_errors(task: Retrieval, temperature: float) -> np.ndarray:
     return np.array([softmax_min_error(int(size), temperature).value for size in sizes])
 
 
-def _softmax_term(task: Retrieval, what: Known, temperature: float) -> float:
+def _softmax_term(task: Retrieval, what: KnownTask, temperature: float) -> float:
     """What they do to the result: a softmax falls short of a maximum and exceeds a minimum."""
     return what.outer.one_sided(_softmax_errors(task, temperature), -np.array(task.signs))

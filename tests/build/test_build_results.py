@@ -1,0 +1,117 @@
+"""Results print, are drawn, and go to pandas; the commands only show them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+import pytest
+
+from headwise import build
+from headwise.build.built import Built
+from headwise.core.errors import InputError
+from headwise.core.lazy import Drawn
+from headwise.core.shown import Tabled
+from headwise.nets import ClassTokenNet, ClassTokenShape
+from headwise.studies.head_count.witnesses import trained_witnesses
+from headwise.tasks import max_plus_min, sum_of_maxima
+from headwise.theory.head_count import phase_map
+
+TASK = sum_of_maxima(5, intrinsic_dim=2, token_dim=2)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Drawn]:
+    net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=1), seed=0)
+    return {
+        "built": build.retrieval(TASK, 0.1),
+        "wide": build.memorise(max_plus_min(4), 0.2),
+        "frontier": build.frontier([8], errors=(0.1, 0.01)),
+        "trials": build.trials(count=4, seconds=0.01, seed=1),
+        "witness": build.witness(net, TASK, steps=5, starts=4),
+        "comparison": build.compare_witnesses({"random": {1: net}}, TASK, steps=5, starts=4),
+        "phase map": phase_map([1, 2, 4], [8, 64], intrinsic_dim=4, head_dim=2),
+        "silent map": phase_map([4], [8], intrinsic_dim=4, head_dim=2),
+    }
+
+
+def test_every_result_is_drawn_and_written(results: dict[str, Drawn], tmp_path: Path) -> None:
+    for name, result in results.items():
+        path = tmp_path / f"{name}.svg"
+        assert isinstance(result.figure(path), alt.TopLevelMixin), name
+        assert "<svg" in path.read_text()[:200], name
+
+
+def test_every_table_goes_to_pandas_and_to_json(results: dict[str, Drawn]) -> None:
+    tables = {name: each for name, each in results.items() if isinstance(each, Tabled)}
+    assert len(tables) == 5
+    for name, each in tables.items():
+        table = each.to_pandas()
+        assert len(table) == len(each.records()) > 0, name
+        again = pd.DataFrame(json.loads(each.to_json()))
+        assert again.columns.tolist() == table.columns.tolist(), name
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("built", ["certified sup-norm error: 0.09", "2 heads of dimension 2", "parameters"]),
+        ("wide", ["levels of the extrema", "1 heads of dimension 4"]),
+        ("frontier", ["three bowls (D = 3)", "lower bound, h = D − 1", "1.0e-02", "–"]),
+        ("trials", ["4 of 4 certificates hold; the closest attack reached"]),
+        ("witness", ["every readout with Lipschitz constant up to"]),
+        ("comparison", ["random", "forced / σ", "readout's L ≤"]),
+        ("phase map", ["T = 64", "enough", "–", "|S_i| ≥ 0.25·T"]),
+    ],
+)
+def test_results_print(results: dict[str, Drawn], name: str, words: list[str]) -> None:
+    text = str(results[name])
+    assert [word for word in words if word not in text] == []
+
+
+def test_progress_only_grows_and_ends_at_one() -> None:
+    heard: list[float] = []
+
+    def listen(fraction: float, doing: str) -> None:
+        assert doing
+        heard.append(fraction)
+
+    def parts() -> Iterator[object]:
+        yield build.frontier([4, 8], errors=(0.1, 0.05), on_progress=listen)
+        yield build.trials(count=3, seconds=0.01, on_progress=listen)
+        yield build.retrieval(TASK, 0.1).certificate.attack(seconds=0.05, on_progress=listen)
+        yield trained_witnesses(TASK, [1, 2], steps=20, seeds=1, search_steps=4, on_progress=listen)
+
+    for _ in parts():
+        assert heard == sorted(heard)
+        assert heard[-1] == pytest.approx(1.0)
+        heard.clear()
+
+
+def test_what_is_broken_is_told(results: dict[str, Drawn]) -> None:
+    trials = results["trials"]
+    assert isinstance(trials, build.TrialResults)
+    assert trials.holds
+    rows = [row | {"holds": row["trial"] != 2} for row in trials.records()]
+    broken = build.TrialResults(tuple(rows))
+    assert not broken.holds
+    assert [row["trial"] for row in broken.broken] == [2]
+    assert "3 of 4 certificates hold" in str(broken)
+    assert "broken: {'trial': 2" in str(broken)
+
+
+def test_the_attention_of_a_built_network_is_where_the_target_looks() -> None:
+    table = build.retrieval(TASK, 0.01).attention(sequences=5, seed=2)
+    assert len(table) == 5 * 2 * 5
+    winners = table.loc[table.groupby(["sequence", "head"])["weight"].idxmax(), "wanted"]
+    assert winners.all()
+
+
+def test_a_failed_save_leaves_a_sentence(results: dict[str, Drawn], tmp_path: Path) -> None:
+    built = results["built"]
+    assert isinstance(built, Built)
+    (tmp_path / "certificate.json").mkdir()
+    with pytest.raises(InputError, match=r"cannot write .*certificate\.json"):
+        built.save_pretrained(tmp_path)
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
