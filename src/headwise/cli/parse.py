@@ -1,7 +1,6 @@
 """Options that typer does not read by itself."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,11 +38,3 @@ def chosen_task(preset: str, length: int | None, file: Path | None) -> "Retrieva
     if not isinstance(task, Retrieval):
         raise InputError(f"{file} holds no retrieval task")
     return task
-
-
-def worker_count(jobs: int | None) -> int:
-    """As many processes as asked for; by default as many as cores that may be used."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = (cores or 1) if jobs is None else jobs
-    require(workers >= 1, f"jobs is {workers}; at least one worker process is needed")
-    return workers
