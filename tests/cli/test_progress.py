@@ -1,7 +1,6 @@
 """The one progress bar: a bar on a terminal, a line now and then in a log."""
 
 import io
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -62,30 +61,6 @@ def test_what_was_finished_before_does_not_count_as_speed(clock: Clock) -> None:
         clock.now += 10
         on_progress(0.6, "")
     assert written(console) == ["going on: 60 %, time left 0:00:40"]
-
-
-def test_a_study_reports_runs_and_the_time_by_cost(clock: Clock) -> None:
-    console = log()
-    with progress.study_progress(console) as on_state:
-        for runs, cost in ((0, 0.0), (9, 1.0)):
-            state = SimpleNamespace(
-                finished_runs=runs, total_runs=10, finished_cost=cost, total_cost=4.0
-            )
-            on_state(state)
-            clock.now += 20
-        on_state(state)
-    assert written(console) == [
-        "9/10 runs: 25 %, time left 0:01:00",
-        "9/10 runs: 25 %, time left 0:02:00",
-    ]
-
-
-def test_a_study_with_nothing_left_to_run_is_finished(clock: Clock) -> None:
-    console = log()
-    with progress.study_progress(console) as on_state:
-        clock.now += 20
-        on_state(SimpleNamespace(finished_runs=3, total_runs=3, finished_cost=0.0, total_cost=0.0))
-    assert written(console) == ["3/3 runs: 100 %, time left 0:00:00"]
 
 
 def test_a_terminal_gets_a_bar_that_is_wiped() -> None:

@@ -6,18 +6,14 @@ takes longer than ten seconds writes a line every ten seconds.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from headwise.core.progress import OnProgress
-
-if TYPE_CHECKING:
-    from headwise.lab.conduct import StudyState
 
 LINE_SECONDS = 10.0
 _SETTLING_SECONDS = 1.0  # what is reported finished this early was finished before, and is no speed
@@ -58,19 +54,6 @@ def progress_bar(what: str, console: Console | None = None) -> Iterator[OnProgre
         yield on_progress
 
 
-@contextmanager
-def study_progress(console: Console | None = None) -> Iterator[Callable[["StudyState"], None]]:
-    """Yields the function to call with each new state of a study."""
-    with progress_bar("study", console) as on_progress:
-
-        def on_state(state: "StudyState") -> None:
-            # Nothing to run costs nothing: then everything is finished.
-            finished = state.finished_cost / state.total_cost if state.total_cost else 1.0
-            on_progress(finished, f"{state.finished_runs}/{state.total_runs} runs")
-
-        yield on_state
-
-
 class _TimeLeft:
     """Time left at the speed seen so far, measured from the first moments' fraction on."""
 
@@ -88,17 +71,3 @@ class _TimeLeft:
             return "estimating"
         seconds = (now - self._since) * (1 - fraction) / finished
         return str(timedelta(seconds=round(max(0.0, seconds))))
-
-
-@contextmanager
-def fraction_progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Yields the function to call with the finished fraction of some work."""
-    with progress_bar(what) as on_progress:
-        yield lambda fraction: on_progress(fraction, what)
-
-
-@contextmanager
-def described_progress() -> Iterator[OnProgress]:
-    """Yields the function to call with the finished fraction of some work, and what it is now."""
-    with progress_bar("reading") as on_progress:
-        yield on_progress
