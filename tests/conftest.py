@@ -10,6 +10,8 @@ CHECKED = [
     "headwise.nets.class_token",
     "headwise.nets.module",
     "headwise.build",
+    "headwise.theory.allocation.profile",
+    "headwise.theory.rank.harmonics",
     "headwise.pretrained.adapters",
     "headwise.pretrained.measure",
     "headwise.pretrained.model",
