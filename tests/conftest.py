@@ -11,6 +11,8 @@ CHECKED = [
     "headwise.nets",
     "headwise.tasks",
     "headwise.build",
+    "headwise.theory.allocation.profile",
+    "headwise.theory.rank.harmonics",
     "headwise.pretrained.adapters",
     "headwise.pretrained.measure",
     "headwise.pretrained.model.apply",

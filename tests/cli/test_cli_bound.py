@@ -1,22 +1,17 @@
 """`headwise bound`: words for people, JSON for programs, sentences for mistakes."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
-from headwise.cli import main
 from headwise.theory.head_count import lower_bound_exponent
 from headwise.theory.rank import error_lower_bound, heads_needed
 from headwise.theory.saturation import attention_shift, output_shift, row_distance
 
+Run = Callable[[str], tuple[int, str, str]]
+
 HEAD_COUNT = "bound head-count --heads 2 --intrinsic-dim 4 --length 128 --head-dim 8"
-
-
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(command.split())
-    printed = capsys.readouterr()
-    return int(stopped.value.code or 0), printed.out, printed.err
 
 
 @pytest.mark.parametrize(
@@ -38,12 +33,10 @@ def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str
         ),
     ],
 )
-def test_words_and_json_say_what_the_library_says(
-    command: str, bound: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = run(command, capsys)
+def test_words_and_json_say_what_the_library_says(command: str, bound: object, run: Run) -> None:
+    code, out, err = run(command)
     assert (code, out, err) == (0, f"{bound}\n", "")
-    code, out, err = run(f"{command} --json", capsys)
+    code, out, err = run(f"{command} --json")
     assert (code, json.loads(out), err) == (0, bound.to_data(), "")  # type: ignore[attr-defined]
 
 
@@ -61,10 +54,8 @@ def test_words_and_json_say_what_the_library_says(
         (f"{HEAD_COUNT} --length 3", "intrinsic_dim must be at most the length 3"),
     ],
 )
-def test_bad_input_gets_a_sentence_and_exit_code_2(
-    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = run(command, capsys)
+def test_bad_input_gets_a_sentence_and_exit_code_2(command: str, sentence: str, run: Run) -> None:
+    code, out, err = run(command)
     assert (code, out) == (2, "")
     assert sentence in err
     assert "Traceback" not in err

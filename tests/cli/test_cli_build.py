@@ -1,32 +1,25 @@
 """`headwise build` and the phase map: files that can be used again, and sentences for mistakes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 
-from headwise.cli import main
 from headwise.core.spec import from_data
 from headwise.nets import ClassTokenNet
 from headwise.theory.head_count import phase_map
 
-
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(command.split())
-    printed = capsys.readouterr()
-    return int(stopped.value.code or 0), printed.out, printed.err
+Run = Callable[[str], tuple[int, str, str]]
 
 
-def test_a_built_network_can_be_used_from_its_folder_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_built_network_can_be_used_from_its_folder_alone(tmp_path: Path, run: Run) -> None:
     command = (
         f"build retrieval --preset paper --length 12 --error 1e-2 --seconds 0.1 --out {tmp_path}"
     )
-    code, out, _ = run(f"{command} --json", capsys)
+    code, out, _ = run(f"{command} --json")
     answer = json.loads(out)
     assert code == 0
     assert answer["worst_found"] <= answer["certified_error"] <= 1e-2
@@ -48,17 +41,14 @@ def test_a_built_network_can_be_used_from_its_folder_alone(
     code, out, _ = run(
         f"build retrieval --task {tmp_path}/specification.json --error 0.1 --seconds 0.1 "
         f"--out {tmp_path}/again",
-        capsys,
     )
     assert code == 0
     assert "certified sup-norm error: 0.0995 (asked: 0.1)" in out
 
 
-def test_a_memorising_network_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_memorising_network_is_written(tmp_path: Path, run: Run) -> None:
     code, out, _ = run(
-        f"build memorise --length 4 --error 0.2 --seconds 0.1 --out {tmp_path} --json", capsys
+        f"build memorise --length 4 --error 0.2 --seconds 0.1 --out {tmp_path} --json"
     )
     answer = json.loads(out)
     assert (code, answer["params"]["total"]) == (
@@ -67,10 +57,8 @@ def test_a_memorising_network_is_written(
     )
 
 
-def test_the_frontier_has_three_curves_a_panel(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = run(f"build frontier --lengths 16,32,64 --out {tmp_path} --json", capsys)
+def test_the_frontier_has_three_curves_a_panel(tmp_path: Path, run: Run) -> None:
+    code, out, _ = run(f"build frontier --lengths 16,32,64 --out {tmp_path} --json")
     rows = pd.DataFrame(json.loads(out))
     assert code == 0
     assert rows.groupby(["task", "length"])["curve"].nunique().tolist() == [3] * 6
@@ -86,28 +74,21 @@ def test_the_frontier_has_three_curves_a_panel(
     assert (wide["built, h = D"] < wide["built, one wide head"]).all()
 
 
-def test_a_saved_network_is_witnessed_against(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_saved_network_is_witnessed_against(tmp_path: Path, run: Run) -> None:
     from headwise.nets import ClassTokenShape
 
     torch.manual_seed(0)
     ClassTokenNet(ClassTokenShape.standard(token_dim=4, heads=1)).save_pretrained(tmp_path)
-    code, out, _ = run(
-        f"build witness --net {tmp_path} --length 5 --search-steps 30 --json", capsys
-    )
+    code, out, _ = run(f"build witness --net {tmp_path} --length 5 --search-steps 30 --json")
     answer = json.loads(out)
     assert code == 0
     assert answer["network_error"] >= answer["forced_error"] > 0
 
 
-def test_the_witness_figure_has_trained_and_built_networks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_witness_figure_has_trained_and_built_networks(tmp_path: Path, run: Run) -> None:
     code, out, _ = run(
         f"build witness --length 4 --heads 1,4 --steps 20 --seeds 1 --search-steps 8 "
         f"--out {tmp_path} --json",
-        capsys,
     )
     rows = pd.DataFrame(json.loads(out))
     assert code == 0
@@ -119,19 +100,16 @@ def test_the_witness_figure_has_trained_and_built_networks(
     assert (tmp_path / "witness.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_trials_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run("build trials --count 4 --seconds 0.1 --seed 5", capsys)
+def test_trials_pass(run: Run) -> None:
+    code, out, _ = run("build trials --count 4 --seconds 0.1 --seed 5")
     assert code == 0
     assert out.startswith("4 of 4 certificates hold")
 
 
-def test_the_phase_map_is_drawn_from_the_grid(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_phase_map_is_drawn_from_the_grid(tmp_path: Path, run: Run) -> None:
     code, out, _ = run(
         f"bound phase-map --intrinsic-dim 4 --head-dim 8 --heads 1,2,4 --lengths 32,128 "
         f"--out {tmp_path} --json",
-        capsys,
     )
     assert (code, json.loads(out)) == (0, phase_map([1, 2, 4], [32, 128], 4, 8).records())
     assert (tmp_path / "phase-map.png").read_bytes()[:4] == b"\x89PNG"
@@ -156,9 +134,9 @@ def test_the_phase_map_is_drawn_from_the_grid(
     ],
 )
 def test_bad_input_gets_a_sentence_and_exit_code_2(
-    command: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, sentence: str, tmp_path: Path, run: Run
 ) -> None:
-    code, out, err = run(f"{command} --out {tmp_path}", capsys)
+    code, out, err = run(f"{command} --out {tmp_path}")
     assert (code, out) == (2, "")
     assert sentence in " ".join(err.split())
     assert "Traceback" not in err

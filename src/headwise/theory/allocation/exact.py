@@ -7,11 +7,11 @@ dual bound of the rest show that it cannot beat the best choice known.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 LARGEST_STEP = 200_000
 """Prefixes × options looked at for one item; beyond it the search gives up. A few milliseconds."""

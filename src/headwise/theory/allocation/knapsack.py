@@ -12,7 +12,6 @@ what remains is solved exactly if it is small enough.
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +19,7 @@ from jaxtyping import Float
 from headwise.core.errors import require
 from headwise.theory.allocation.exact import search
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ weights that all copies share, everything but two products is computed once.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 _EXPONENTS = np.geomspace(0.05, 8.0, 61)
 

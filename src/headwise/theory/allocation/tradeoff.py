@@ -8,7 +8,6 @@ the sweep does not determine is named as such instead of being given a number.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +17,7 @@ from headwise.core.shown import Printed
 from headwise.theory.allocation.profile import ProfileGrid, fit_all, refine
 from headwise.theory.checks import positive, whole
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 Tail = Callable[[Array], Array]
 
 LEVEL = 0.95

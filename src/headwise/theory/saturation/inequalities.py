@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +10,7 @@ from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import positive, whole
 
-Array = np.ndarray[Any, Any]
+Array = np.ndarray
 
 VACUOUS = 0.99
 """A bound on a total variation above this says no more than that probabilities are at most one."""
@@ -30,7 +29,7 @@ def attention_shift_bound(
     it is 1 / (1 + e^{−ε}) − 1 / (1 + e^ε) = tanh(ε / 2). Total variation is the largest gain of
     any set. Two keys with scores (−ε, 0) and changes (ε, −ε) attain it.
     """
-    return np.tanh(np.asarray(epsilon, dtype=np.float64) / 2)
+    return np.asarray(np.tanh(np.asarray(epsilon, dtype=np.float64) / 2))
 
 
 def attention_shift(epsilon: float) -> Bound:
