@@ -15,7 +15,7 @@ from headwise.training.fused.host import LANES
 from headwise.training.fused.simd import exp, gelu, load, store
 
 SOURCE = Path(headwise.__file__).parents[1]
-FOLDER = "from headwise.training.fused.host import cache_folder; print(cache_folder())"
+FOLDER = "from headwise.training.fused.host import kernel_folder; print(kernel_folder())"
 
 
 def python(code: str, source: Path = SOURCE, **environment: str) -> str:

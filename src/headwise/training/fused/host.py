@@ -15,6 +15,8 @@ from numba.core import config
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
+from headwise.core.cache import cache_folder
+
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 
 
@@ -54,12 +56,9 @@ def _fingerprint() -> str:
 
 
 @cache
-def cache_folder() -> Path | None:
+def kernel_folder() -> Path | None:
     """Where compiled code is kept; None if no such folder can be written."""
-    if config.CACHE_DIR:  # NUMBA_CACHE_DIR
-        base = Path(config.CACHE_DIR)
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "headwise")
+    base = Path(config.CACHE_DIR) if config.CACHE_DIR else cache_folder()  # NUMBA_CACHE_DIR
     folder = base / f"kernel-{_fingerprint()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +92,7 @@ def entry(function: Callable[..., Any]) -> Any:
 
 
 def _cached(function: Callable[..., Any], *signature: Any, **options: bool) -> Any:
-    folder, before = cache_folder(), config.CACHE_DIR
+    folder, before = kernel_folder(), config.CACHE_DIR
     if folder is None:
         return numba.njit(*signature, **OPTIONS, **options)(function)
     try:  # numba reads the setting when it decorates
