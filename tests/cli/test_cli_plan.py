@@ -1,33 +1,25 @@
 """`headwise plan` without data, and what it refuses."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import headwise
 from headwise.allocation import read_allocation
-from headwise.cli import main
 
+Run = Callable[[str], tuple[int, str, str]]
 PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
 
 
-def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(command.split())
-    printed = capsys.readouterr()
-    return int(stopped.value.code or 0), printed.out, printed.err
-
-
-def test_the_default_is_said_to_be_only_theory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = run(PLAN, capsys)
+def test_the_default_is_said_to_be_only_theory(tmp_path: Path, run: Run) -> None:
+    code, out, _ = run(PLAN)
     assert code == 0
     assert "Only theory: nothing was trained" in out
     assert "checked: not at all" in out
     file = tmp_path / "plan.json"
-    code, out, err = run(f"{PLAN} --intrinsic-dim 9 --json --out {file}", capsys)
+    code, out, err = run(f"{PLAN} --intrinsic-dim 9 --json --out {file}")
     assert (code, err) == (0, "")
     data = json.loads(out)
     assert data["layers"][0]["heads"] == 9
@@ -38,12 +30,10 @@ def test_the_default_is_said_to_be_only_theory(
     assert plan.parameters <= plan.budget == 3538944
 
 
-def test_the_command_prints_what_its_twin_returns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_what_its_twin_returns(tmp_path: Path, run: Run) -> None:
     made = headwise.plan(layers=6, width=384, length=256, budget=3538944, out=tmp_path / "a.json")
-    assert run(PLAN, capsys) == (0, f"{made}\n", "")
-    assert run(f"{PLAN} --json", capsys) == (0, f"{made.to_json()}\n", "")
+    assert run(PLAN) == (0, f"{made}\n", "")
+    assert run(f"{PLAN} --json") == (0, f"{made.to_json()}\n", "")
     assert read_allocation(tmp_path / "a.json") == made
     table = made.table()
     assert table["parameters"].sum() == made.parameters
@@ -66,9 +56,7 @@ def test_the_command_prints_what_its_twin_returns(
         (f"{PLAN} --out no-such-folder/plan.json", "no folder no-such-folder"),
     ],
 )
-def test_what_cannot_be_gets_a_sentence(
-    command: str, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = run(command, capsys)
+def test_what_cannot_be_gets_a_sentence(command: str, sentence: str, run: Run) -> None:
+    code, out, err = run(command)
     assert (code, out) == (2, "")
     assert sentence in " ".join(err.split())

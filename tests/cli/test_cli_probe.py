@@ -6,22 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import run
 from safetensors.numpy import save_file
 
 import headwise
 from headwise.advise.probe import probe_eval, read
 from headwise.advise.probe.descent import transition
-from headwise.cli import main
 from headwise.core.errors import InputError
 from headwise.tasks import sum_of_maxima
-
-
-def run(*arguments: str) -> int:
-    try:
-        main(list(arguments))
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 @pytest.fixture(autouse=True)

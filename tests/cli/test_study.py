@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import run
 
 from headwise import __version__
-from headwise.cli import main
 from headwise.lab.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 STUDY = "tiny_study:TINY"
-
-
-def run(*arguments: str) -> int:
-    try:
-        main(list(arguments))
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
-from headwise.cli import app
 from headwise.pretrained import FAMILIES, Compressed, Inspection
 
 PAGE = Path(__file__).parents[2] / "docs" / "pretrained.md"
@@ -38,13 +36,3 @@ def test_the_examples_on_the_page_run(
     assert re.search(r"^0\.5 ", printed, re.MULTILINE)
     for file in ("heads.html", "heads.png", "smaller/model.safetensors"):
         assert (folder / file).is_file()
-
-
-def test_the_commands_on_the_page_have_those_options() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    lines = re.findall(r"^    headwise (.*)$", PAGE.read_text(), re.MULTILINE)
-    assert len(lines) >= 2
-    for line in lines:
-        name, *words = line.split()
-        known = {option for parameter in commands[name].params for option in parameter.opts}
-        assert {word for word in words if word.startswith("--")} <= known

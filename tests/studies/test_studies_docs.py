@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import typer
-
-from headwise.cli import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -67,14 +64,3 @@ def test_the_examples_on_the_page_are_true(folder: Path) -> None:
     outcome = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)
     assert outcome.attempted > 9
     assert outcome.failed == 0
-
-
-def test_the_commands_on_the_page_have_those_options() -> None:
-    lines = re.findall(r"^    headwise (.*)$", PAGE.read_text(), re.MULTILINE)
-    assert len(lines) >= 7
-    for line in lines:
-        command, words = typer.main.get_command(app), line.split()
-        while words and words[0] in getattr(command, "commands", {}):
-            command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("--")} <= known
