@@ -9,6 +9,7 @@ from jaxtyping import Float
 from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import positive, whole
+from headwise.theory.directed import UNIT, up
 
 Array = np.ndarray
 
@@ -35,7 +36,7 @@ def attention_shift_bound(
 def attention_shift(epsilon: float) -> Bound:
     """The most by which a row of attention moves if its scores change by ± `epsilon`."""
     epsilon = positive("epsilon", epsilon)
-    value = float(attention_shift_bound(epsilon))
+    value = up(float(attention_shift_bound(epsilon)))
     return _bound(
         "largest change of an attention row, in total variation",
         value,
@@ -55,10 +56,10 @@ def output_shift(epsilon: float, value_diameter: float) -> Bound:
     """
     epsilon = positive("epsilon", epsilon)
     diameter = positive("value_diameter", value_diameter)
-    shift = float(attention_shift_bound(epsilon))
+    shift = up(float(attention_shift_bound(epsilon)))
     return _bound(
         "largest change of a head's output",
-        shift * diameter,
+        up(shift * diameter),
         shift > VACUOUS,
         f"The output moves by at most {shift:.4g} of the values' diameter, {shift * diameter:.4g}.",
         "odds ratio of two sets of keys",
@@ -90,7 +91,7 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
     score_bound = positive("score_bound", score_bound)
     length = whole("length", length)
     log_value = (1 if sharp else 2) * score_bound + math.log(epsilon) - math.log(length) / 2
-    value = math.exp(min(log_value, 700.0))
+    value = up(math.exp(min(log_value, 700.0)), 8 * UNIT * (1 + abs(log_value) + 2 * score_bound))
     without_length = math.sqrt(2) * math.tanh(epsilon / 2)
     vacuous = value >= without_length
     if vacuous:
