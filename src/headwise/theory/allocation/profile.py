@@ -6,10 +6,12 @@ Levenberg–Marquardt then refines every row (the noise of a run is relative, so
 logarithms is what maximum likelihood asks for).
 
 **Intervals.** A value v of a parameter is inside if the best fit that has it, all others free, is
-not worse than the best fit of all by an F test: RSS(v) ≤ RSS·(1 + t²/f), t the quantile of Student's
-distribution for the f = runs − parameters degrees of freedom. Where the model is linear this is the
+not worse than the best fit of all by an F test: RSS(v) ≤ RSS·(1 + F/f), f = runs − parameters
+degrees of freedom, F the square of Student's quantile. Where the model is linear this is the
 t-interval; where it bends, the interval bends with it, and where the data do not limit a parameter
 it reaches the end of the search (profile likelihood; Bates and Watts, Nonlinear Regression, ch. 6).
+Where it bends much, F is too small: simulated sweeps, drawn from the fit, say how large the
+statistic gets where the truth is known, and the larger of the two is used.
 """
 
 from collections.abc import Callable
@@ -135,14 +137,18 @@ def best_fits(sweep: Sweep) -> tuple[Float[Array, "found 4"], Float[Array, " fou
 
 
 def profile_intervals(
-    sweep: Sweep, found: Float[Array, "found 4"], least: float
+    sweep: Sweep, found: Float[Array, "found 4"], least: float, simulations: int, seed: int
 ) -> Float[Array, "4 2"]:
     """The lowest and highest value of each parameter that the F test does not reject."""
     if sweep.freedom < 1:
         return np.stack([_LOWEST, _HIGHEST], -1)
-    limit = _limit(sweep, least)
     count = sweep.parameters
     parameter = np.tile(np.repeat(np.arange(count), 2), len(found))
+    scatter = _scatter(sweep, least)
+    needed = np.maximum(
+        _quantile(sweep), _simulated(sweep, found[0], scatter, simulations, seed)
+    )
+    limit = (least + scatter * needed)[parameter]
     side = np.tile([-1.0, 1.0], count * len(found))
     inner = np.repeat(found, 2 * count, axis=0)
     rows = np.arange(len(inner))
@@ -154,7 +160,7 @@ def profile_intervals(
     outside = np.full(len(inner), np.nan)
     # √(RSS(v) − RSS) is nearly a straight line in v, so its crossing is found by interpolation.
     below, above = np.zeros(len(inner)), np.full(len(inner), np.nan)
-    goal = np.sqrt(limit - least)
+    goal = np.sqrt(limit - least)  # a number an end
     step = side * np.maximum(_standard_errors(sweep, found, least).repeat(2), 1e-7)
     settled = inside == end
     for _ in range(_TRIALS):
@@ -162,7 +168,7 @@ def profile_intervals(
         if len(active) == 0:
             break
         at, far = inside[active], outside[active]
-        share = np.clip((goal - below[active]) / (above[active] - below[active]), 0.05, 0.95)
+        share = np.clip((goal[active] - below[active]) / (above[active] - below[active]), 0.05, 0.95)
         trial = np.where(np.isnan(far), at + step[active], at + share * (far - at))
         trial = np.where(
             side[active] < 0, np.maximum(trial, end[active]), np.minimum(trial, end[active])
@@ -171,12 +177,12 @@ def profile_intervals(
         start[np.arange(len(active)), parameter[active]] = trial
         moved, cost = fit(sweep, targets[active], start, held[active])
         root = np.sqrt(np.maximum(cost - least, 0.0))
-        within = cost <= limit
+        within = cost <= limit[active]
         taken, left = active[within], active[~within]
         inside[taken], inner[taken], below[taken] = trial[within], moved[within], root[within]
         step[taken] *= 2
         outside[left], above[left] = trial[~within], root[~within]
-        settled[active] = np.abs(root - goal) <= _CLOSE * goal
+        settled[active] = np.abs(root - goal[active]) <= _CLOSE * goal[active]
         settled |= inside == end
     reached = np.where(np.isnan(outside), inside, outside)
     reached = np.where(inside == end, end, reached)
@@ -217,13 +223,37 @@ class _Cleared(Sweep):
         return super().model(without)
 
 
+def _simulated(
+    sweep: Sweep, best: Float[Array, " 4"], scatter: float, count: int, seed: int
+) -> Float[Array, " parameters"]:
+    """The statistic's 95 % quantile for each parameter, over sweeps drawn from the fit itself."""
+    rng = np.random.default_rng([seed, 8])
+    noise = np.sqrt(scatter) * rng.standard_normal((count, len(sweep.logs)))
+    targets = sweep.model(best[None])[0] + noise
+    starts, held = np.tile(best, (count, 1)), _held(sweep, count)
+    least = fit(sweep, targets, starts, held)[1]
+    quantiles = []
+    for index in range(sweep.parameters):
+        known = held.copy()
+        known[:, index] = True
+        excess = fit(sweep, targets, starts, known)[1] - least
+        quantiles.append(np.quantile(excess * sweep.freedom / least, 0.95))
+    return np.array(quantiles)
+
+
 def _limit(sweep: Sweep, least: float) -> float:
     """The sum of squares up to which a fit is as good as the best."""
+    return least + _scatter(sweep, least) * _quantile(sweep)
+
+
+def _scatter(sweep: Sweep, least: float) -> float:
+    return max(least / max(sweep.freedom, 1), _SMALLEST_SCATTER**2)
+
+
+def _quantile(sweep: Sweep) -> float:
     from scipy.special import stdtrit
 
-    freedom = max(sweep.freedom, 1)
-    scatter = max(least / freedom, _SMALLEST_SCATTER**2)
-    return float(least + scatter * stdtrit(freedom, 0.975) ** 2)
+    return float(stdtrit(max(sweep.freedom, 1), 0.975) ** 2)
 
 
 def _held(sweep: Sweep, count: int) -> Bool[Array, "rows 4"]:
@@ -238,8 +268,7 @@ def _standard_errors(sweep: Sweep, found: Array, least: float) -> Float[Array, "
     gram = np.einsum("rnk,rnl->rkl", jacobian, jacobian)
     inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
     variance = np.maximum(np.einsum("rkk->rk", inverse), 1e-12)
-    scatter = max(least / max(sweep.freedom, 1), _SMALLEST_SCATTER**2)
-    return np.minimum(2 * np.sqrt(variance * scatter), 1.0).ravel()
+    return np.minimum(2 * np.sqrt(variance * _scatter(sweep, least)), 1.0).ravel()
 
 
 def _starts(sweep: Sweep) -> Float[Array, "starts 4"]:

@@ -21,7 +21,6 @@ from headwise.theory.allocation.profile import (
     MOST,
     Sweep,
     best_fits,
-    fit,
     one_term,
     profile_intervals,
 )
@@ -76,7 +75,7 @@ class Tradeoff(Printed):
     heads_seen: tuple[int, int]
     dims_seen: tuple[int, int]
     tail: Tail | None = None
-    draws: Array = field(repr=False)  # bootstrap rows of (a, q, b, s)
+    draws: Array = field(repr=False)  # plausible rows of (a, q, b, s)
 
     def __str__(self) -> str:
         numbers = {
@@ -119,7 +118,9 @@ class Tradeoff(Printed):
         grid = np.geomspace(low, high, 513)
         found = grid[_model(self.draws, grid, budget / grid, self.tail).argmin(-1)]
         best = float(grid[self.error(grid, budget / grid).argmin()])
-        estimate = _estimate(best, *np.quantile(found, [0.025, 0.975]))
+        step = grid[1] / grid[0]  # the grid knows no optimum better than that
+        ends = np.quantile(found, [0.025, 0.975]) * [1 / step, step]
+        estimate = _estimate(best, *np.clip(ends, grid[0], grid[-1]))
         if best in (grid[0], grid[-1]):
             more = "at most" if best == grid[0] else "at least"
             return unknown(f"the error is least at the sweep's edge, so it is {more} {best:.3g}")
@@ -142,14 +143,15 @@ def fit_tradeoff(
     *,
     tail: Tail | None = None,
     floor: float = 0.0,
-    draws: int = 400,
+    draws: int = 200,
     seed: int = 0,
 ) -> Tradeoff:
     """Fit the trade-off to runs (a row each; several seeds of a setting are several rows).
 
     `tail` is a known decreasing function of the dimension, such as the tail of a spectrum;
     without one, tail(d) = d^(−s) with s fitted. `floor` is an error that nothing can go below.
-    `draws` noisy copies of the fit, refitted, give the interval of an optimum.
+    `draws` simulated sweeps calibrate the intervals; an optimum's is taken from as many fits that
+    are as plausible as the best.
     """
     h, d, y = (
         numbers(name, each)
@@ -166,7 +168,7 @@ def fit_tradeoff(
     found, costs = best_fits(sweep)
     best, least = found[0], float(costs[0])
     fitted = sweep.model(best[None])[0][0]
-    intervals = profile_intervals(sweep, found, least)
+    intervals = profile_intervals(sweep, found, least, draws, seed)
     estimates = [_estimate(best[k], *intervals[k], logarithm=k in (0, 2)) for k in range(4)]
     cell = _cells(h, d)
     freedom = max(1, sweep.freedom)
@@ -182,7 +184,7 @@ def fit_tradeoff(
         heads_seen=(int(h.min()), int(h.max())),
         dims_seen=(int(d.min()), int(d.max())),
         tail=tail,
-        draws=_copies(sweep, best, fitted, draws, seed),
+        draws=_plausible(sweep, best, least, draws, seed),
     )
 
 
@@ -196,24 +198,23 @@ def _check_tail(sweep: Sweep) -> None:
     )
 
 
-def _copies(sweep: Sweep, best: Array, fitted: Array, draws: int, seed: int) -> Array:
-    """Refitted copies of the fit with resampled residuals: rows of (a, q, b, s).
+def _plausible(sweep: Sweep, best: Array, least: float, draws: int, seed: int) -> Array:
+    """Rows of (a, q, b, s) as sure as the fit: Student's distribution about it, by linearisation.
 
-    Residuals are too small by √(runs/freedom), and few of them know the scatter badly: Student's
-    quantile in place of the normal one widens them for that.
+    Its covariance is that of least squares; its heavier tails are what f degrees of freedom leave
+    unknown of the scatter.
     """
-    from scipy.special import stdtrit
-
     freedom = max(1, sweep.freedom)
-    residuals = sweep.logs - fitted
+    jacobian = sweep.model(best[None])[1][0]
+    sizes, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+    spread = np.where(sizes > 1e-14 * sizes[-1], 1 / np.sqrt(np.maximum(sizes, 1e-300)), 0.0)
     rng = np.random.default_rng([seed, 8])
-    noise = rng.choice(residuals - residuals.mean(), size=(draws, len(residuals)))
-    noise *= np.sqrt(len(residuals) / freedom) * stdtrit(freedom, 0.975) / 1.959964
-    held = np.zeros((draws, 4), bool)
-    held[:, 3] = sweep.tail is not None
-    rows = fit(sweep, fitted + noise, np.tile(best, (draws, 1)), held)[0]
-    rows[:, [0, 2]] = np.exp(rows[:, [0, 2]])
-    return rows
+    normal = rng.standard_normal((draws, 4)) * spread @ vectors.T
+    scale = np.sqrt(least / freedom / (rng.chisquare(freedom, (draws, 1)) / freedom))
+    rows = best + scale * normal
+    rows[:, [1, 3]] = np.clip(rows[:, [1, 3]], LEAST, MOST)
+    rows[:, [0, 2]] = np.exp(np.clip(rows[:, [0, 2]], -60, 60))
+    return np.asarray(rows)
 
 
 def _model(rows: Array, heads: Array, dim: Array, tail: Tail | None) -> Array:
