@@ -79,7 +79,9 @@ def frontier(
     error recorded. The lower bound is a rate: its constant is unknown, so it is drawn through the
     first built network, and only its slope means something.
     """
-    asked = sorted(set(numbers("errors", list(errors)).tolist()), reverse=True)
+    given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
+    asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
+    require(isinstance(tasks, Mapping), "tasks maps a name to a function from a length to a task")
     require(len(asked) >= 2, "a frontier needs at least two errors")
     listed = isinstance(lengths, Sequence) and not isinstance(lengths, str | bytes)
     require(listed and len(lengths) >= 1, "a frontier needs a list of at least one length")

@@ -93,7 +93,8 @@ class Witness(Drawn):
         return (
             f"Two inputs with targets {self.target_gap:.4g} apart and representations "
             f"{self.representation_gap:.3g} apart (rounding: {self.rounding:.1g}"
-            f"{'' if self.rounding_is_bounded else ', estimated'}): every readout with Lipschitz constant up to "
+            f"{'' if self.rounding_is_bounded else ', estimated'}): every readout with "
+            "Lipschitz constant up to "
             f"{self.readout_lipschitz:.4g} (this network's is no larger) errs by at least "
             f"{self.forced_error():.4g} on one of them; the network itself errs by "
             f"{self.network_error:.4g}."
@@ -102,6 +103,7 @@ class Witness(Drawn):
 
 def readout_lipschitz(net: ClassTokenNet) -> float:
     """An upper bound: the product of the layers' spectral norms and the activations' slopes."""
+    require(isinstance(net, ClassTokenNet), f"net must be a ClassTokenNet, not {shown(net)}")
     layers = len(net.shape.readout.widths)
     slope = 1.0 if net.shape.readout.activation == "relu" else _GELU_SLOPE
     norms = [
@@ -177,7 +179,7 @@ def witness(
 
 
 def _rounding(net: ClassTokenNet, pair: Float[Tensor, "2 length dim"]) -> tuple[float, bool]:
-    """What rounding can do to the distance of the two representations, and whether that is proved."""
+    """What rounding can do to the distance of the representations, and whether it is proved."""
     params = {name: value.detach().numpy() for name, value in net.named_parameters()}
     each = [representation_rounding(net.shape, params, tokens) for tokens in pair.numpy()]
     known = [error for error in each if error is not None]

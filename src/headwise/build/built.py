@@ -32,7 +32,8 @@ _CERTIFICATE, _SPECIFICATION = "certificate.json", "specification.json"
 class Built(Drawn):
     """A network with a certificate for its task; it is built in double precision.
 
-    `float`, `double` and `bfloat16` give the network in another precision, with its own certificate.
+    `float`, `double` and `bfloat16` give the network in another precision, with its own
+    certificate.
     """
 
     drawn_by: ClassVar[str] = "headwise.report.constructions:draw_attention"

@@ -46,9 +46,7 @@ class Recipe(ABC):
         features, outer = self.known.features, self.known.outer
         target = outer.spread(gamma(task.token_dim + 16) * features.terms)
         target += gamma(task.intrinsic_dim + 16) * float(outer.terms.max())
-        found = rounding(
-            net.shape, params, self.slack, self.known.box, task.length, precision
-        )
+        found = rounding(net.shape, params, self.slack, self.known.box, task.length, precision)
         return found, target
 
     def certificate(
@@ -61,9 +59,8 @@ class Recipe(ABC):
         tie_gaps: tuple[float, ...] = (),
     ) -> Certificate:
         """The construction's own terms, then those that all constructions have."""
-        why = (
-            f"rounding in {precision.name} (unit round-off 2^{log2(precision.unit):.0f}), worst case"
-        )
+        unit = f"unit round-off 2^{log2(precision.unit):.0f}"
+        why = f"rounding in {precision.name} ({unit}), worst case"
         assumptions = self.known.assumptions
         if precision is not DOUBLE:
             assumptions += (f"Tokens are numbers of {precision.name}, as given to the network.",)

@@ -61,6 +61,30 @@ def numbers(name: str, values: Any) -> np.ndarray:
     return found
 
 
+def scores_array(name: str, values: Any) -> np.ndarray:
+    """`values` as an array of floats; −inf marks what is masked, NaN and +inf are refused."""
+    try:
+        array = np.asarray(values)
+        found = array.astype(float) if array.dtype.kind in "iuf" else None
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        found = None
+    if found is None:
+        raise InputError(f"{name} must be an array of numbers, not {shown(values)}")
+    require(
+        not np.isnan(found).any() and not np.isposinf(found).any(),
+        f"{name} holds NaN or +inf; only −inf (a masked key) is accepted",
+    )
+    return found
+
+
+def sequence(name: str, value: Any, kind: type, what: str) -> list[Any]:
+    """`value` as a list whose entries all are of one kind, or a sentence that names it."""
+    listed = isinstance(value, list | tuple)
+    if not listed or not all(isinstance(each, kind) for each in value):
+        raise InputError(f"{name} must be a list of {what}, not {shown(value)}")
+    return list(value)
+
+
 def one_of(name: str, value: Any, accepted: tuple[Any, ...]) -> None:
     """Refuse what is none of the accepted words or numbers."""
     fits = any(type(value) is type(each) and value == each for each in accepted)

@@ -53,7 +53,8 @@ def precision_of(net: nn.Module, known: Mapping[str, Precision]) -> Precision:
     stored = known.get(_digest(weights, torch.float64))
     if stored is None:
         raise InputError(
-            "the network's weights are no longer those that were built: there is no certificate for "
+            "the network's weights are no longer those that were built: there is no certificate "
+            "for "
             "weights that were changed"
         )
     return max(stored, names[computed.pop()], key=lambda each: each.unit)

@@ -154,8 +154,8 @@ def representation_rounding(
     """How far the class token after attention can be from its exact value (Euclidean), at an input.
 
     For networks of one layer with a ReLU embedding and no norm; None for others. Scores that are
-    off by ± e move at most tanh(e/2) of a head's attention, and its output by that times the values'
-    diameter (`theory.saturation`).
+    off by ± e move at most tanh(e/2) of a head's attention, and its output by that times the
+    values' diameter (`theory.saturation`).
     """
     if len(shape.layers) > 1 or shape.norm or shape.embed.activation != "relu":
         return None

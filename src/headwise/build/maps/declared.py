@@ -51,8 +51,10 @@ def declarations(function: Function, what: str) -> tuple[str, ...]:
         "values of at least": function.low,
         "values of at most": function.high,
     }
+    verb = "have" if what == "features" else "has"
     return tuple(
-        f"Declared, not proved: the {what} have {words} {value:g}; sampling did not contradict it."
+        f"Declared, not proved: the {what} {verb} {words} {value:g}; sampling did not "
+        "contradict it."
         for words, value in named.items()
         if value is not None
     )
@@ -145,8 +147,10 @@ class _Steepest:
         size = self.box.high - self.box.low
         for _ in range(_ROUNDS):
             middle = (first + second) / 2
-            shift = size * rng.standard_normal(first.shape) * 10.0 ** rng.uniform(
-                -7, -1, (len(first), 1)
+            shift = (
+                size
+                * rng.standard_normal(first.shape)
+                * 10.0 ** rng.uniform(-7, -1, (len(first), 1))
             )
             along = (second - first) * rng.uniform(-1, 1, (len(first), 1))
             starts = np.concatenate([first, middle, first + shift, first + along, first, middle])

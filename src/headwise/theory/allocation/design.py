@@ -3,9 +3,9 @@
 At fixed exponents the four parameters of a·H^(−q) + b·d^(−s) move the errors of the settings along
 H^(−q), H^(−q)·log H, d^(−s) and d^(−s)·log d. A parameter is determined only if no combination of
 these that involves it vanishes at every setting: if e_k is orthogonal to the null space of the
-matrix with those columns. Four settings are therefore not enough where they are two numbers of heads
-crossed with two dimensions: functions of H and functions of d on them share the constant, which
-leaves three independent numbers for four unknowns.
+matrix with those columns. Four settings are therefore not enough where they are two numbers of
+heads crossed with two dimensions: functions of H and functions of d on them share the constant,
+which leaves three independent numbers for four unknowns.
 """
 
 from collections.abc import Callable

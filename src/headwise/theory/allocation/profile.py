@@ -113,7 +113,11 @@ def fit(
         done = (better & (gained <= 1e-9 * cost[index])) | (damping[index] > 1e12)
         done |= (cost[index] < 1e-29) | (np.abs(pull).max(-1) == 0)
         taken = index[better]
-        rows[taken], value[taken], slope[taken] = moved[better], new_value[better], new_slope[better]
+        rows[taken], value[taken], slope[taken] = (
+            moved[better],
+            new_value[better],
+            new_slope[better],
+        )
         cost[taken] = new_cost[better]
         damping[index] = np.where(better, np.maximum(damping[index] / 9, 1e-14), damping[index] * 4)
         alive[index[done]] = False
@@ -145,9 +149,7 @@ def profile_intervals(
     count = sweep.parameters
     parameter = np.tile(np.repeat(np.arange(count), 2), len(found))
     scatter = _scatter(sweep, least)
-    needed = np.maximum(
-        _quantile(sweep), _simulated(sweep, found[0], scatter, simulations, seed)
-    )
+    needed = np.maximum(_quantile(sweep), _simulated(sweep, found[0], scatter, simulations, seed))
     limit = (least + scatter * needed)[parameter]
     side = np.tile([-1.0, 1.0], count * len(found))
     inner = np.repeat(found, 2 * count, axis=0)
@@ -168,7 +170,9 @@ def profile_intervals(
         if len(active) == 0:
             break
         at, far = inside[active], outside[active]
-        share = np.clip((goal[active] - below[active]) / (above[active] - below[active]), 0.05, 0.95)
+        share = np.clip(
+            (goal[active] - below[active]) / (above[active] - below[active]), 0.05, 0.95
+        )
         trial = np.where(np.isnan(far), at + step[active], at + share * (far - at))
         trial = np.where(
             side[active] < 0, np.maximum(trial, end[active]), np.minimum(trial, end[active])

@@ -3,8 +3,8 @@
 The paper's picture: more heads extract more, wider heads lose less, and H·d is what a layer may
 spend. Fitted by least squares of logarithms; the intervals are those of `profile`, from the scatter
 of all runs about the fit, so that they hold the scatter over seeds and the misfit of the form. A
-quantity that the settings cannot determine (`design`), or that these errors do not, is named as such
-instead of being given a number.
+quantity that the settings cannot determine (`design`), or that these errors do not, is named as
+such instead of being given a number.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.shown import Printed
 from headwise.theory.allocation.design import PARAMETERS, undetermined
 from headwise.theory.allocation.profile import (
@@ -154,8 +154,7 @@ def fit_tradeoff(
     are as plausible as the best.
     """
     h, d, y = (
-        numbers(name, each)
-        for name, each in (("heads", heads), ("dims", dims), ("errors", errors))
+        numbers(name, each) for name, each in (("heads", heads), ("dims", dims), ("errors", errors))
     )
     y = y - number("floor", floor)
     draws, seed = whole("draws", draws, least=50, most=100_000), whole("seed", seed, least=0)
@@ -191,7 +190,13 @@ def fit_tradeoff(
 def _check_tail(sweep: Sweep) -> None:
     if sweep.tail is None:
         return
-    given = numbers("what tail returns", sweep.tail(sweep.dims))
+    try:
+        returned = sweep.tail(sweep.dims)
+    except Exception as error:  # whatever the user's function raises becomes a sentence
+        raise InputError(
+            f"tail, called on an array of dimensions, raised {type(error).__name__}: {error}"
+        ) from error
+    given = numbers("what tail returns", returned)
     require(
         len(given) == len(sweep.dims) and bool((given >= 0).all() and (given > 0).any()),
         "tail returns one number a dimension: finite, not negative, and not all zero",

@@ -16,7 +16,8 @@ APPROXIMABLE = (
     "f_i and F_0 are approximated within δ by two-layer networks of width C/δ^γ (assumption 3)."
 )
 RELAXED = (
-    "Weights may not grow with the accuracy: with weight norms of the order of length^(1/error) the "
+    "Weights may not grow with the accuracy: with weight norms of the order of length^(1/error) "
+    "the "
     "paper's relaxation lets C/error^(γ+1) parameters do with any number of heads."
 )
 

@@ -76,9 +76,9 @@ def phase_map(
 ) -> PhaseMap:
     """`lower_bound_exponent` on a grid."""
     for name, given in (("heads", heads), ("lengths", lengths)):
-        listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
+        listed = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim == 1)
         require(
-            listed and len(given) > 0,
+            listed and not isinstance(given, str | bytes) and len(given) > 0,
             f"{name} must be a list of at least one whole number, not {shown(given)}",
         )
     head_axis = np.array([whole("heads", count) for count in heads])

@@ -7,7 +7,7 @@ temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead
 import math
 
 from headwise.theory.bound import Bound, BoundVerdict, Status, readable
-from headwise.theory.checks import positive, whole
+from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import UNIT, up
 
 
@@ -25,6 +25,7 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
     """
     count = whole("count", count, most=None)
     temperature = positive("temperature", temperature)
+    one_of("sharp", sharp, (True, False))
     if count == 1:
         value = 0.0
     elif sharp:

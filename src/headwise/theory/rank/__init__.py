@@ -7,12 +7,14 @@ over all degrees, is above 0); at rank dim − 1 and even dim, dim + 1 heads of 
 `error` is the mean square E‖target - output‖², which is 1 for an output of zero.
 """
 
+from headwise.theory.rank.bands import band_masses, band_thresholds, banded_error_bound
 from headwise.theory.rank.lower_bound import (
     PLATEAU,
     error_lower_bound,
     heads_needed,
     low_rank_bound,
 )
+from headwise.theory.rank.nearly_full import exact_below_full_rank
 from headwise.theory.rank.random_features import (
     RandomFeatures,
     fit_random_features,
@@ -25,7 +27,11 @@ __all__ = [
     "PLATEAU",
     "RandomFeatures",
     "VoteError",
+    "band_masses",
+    "band_thresholds",
+    "banded_error_bound",
     "error_lower_bound",
+    "exact_below_full_rank",
     "fit_random_features",
     "heads_needed",
     "low_rank_bound",

@@ -1,8 +1,9 @@
 """½ Σ_ℓ η_ℓ²·max(0, 1 − heads·D(rank, ℓ)/N(dim, ℓ)) as a function of heads, and its inverse.
 
-Logarithms of the dimensions are sums of up to `highest` terms in floating point. `doubt` bounds what
-that can do to them (n roundings of partial sums), and everything is computed on the safe side of it:
-the value returned is certainly not above the sum, the heads certainly not above those it asks for.
+Logarithms of the dimensions are sums of up to `highest` terms in floating point. `doubt` bounds
+what that can do to them (n roundings of partial sums), and everything is computed on the safe side
+of it: the value returned is certainly not above the sum, the heads certainly not above those it
+asks for.
 """
 
 import math

@@ -70,7 +70,8 @@ def error_lower_bound(
         verdict = BoundVerdict.HOLDS
         statement = (
             f"No attention layer of {many} in dimension {dim} has a mean-square error below "
-            f"{math.floor(value * 1e4) / 1e4:.4f} at finding the nearer of two points. Answering zero scores 1; one head "
+            f"{math.floor(value * 1e4) / 1e4:.4f} at finding the nearer of two points. "
+            "Answering zero scores 1; one head "
             f"of full rank {dim} scores 0."
         )
     kept = value if verdict is BoundVerdict.HOLDS else None
@@ -138,9 +139,7 @@ def low_rank_bound(
 def _curve(dim: int, rank: int, values: Values, highest_degree: int) -> HarmonicCurve:
     check_values(values)
     highest = check_degree(highest_degree)
-    return HarmonicCurve(
-        dim, rank, values, odd_degrees(highest), log_sign_masses(dim, highest)
-    )
+    return HarmonicCurve(dim, rank, values, odd_degrees(highest), log_sign_masses(dim, highest))
 
 
 def _sizes(dim: int, rank: int) -> tuple[int, int]:
