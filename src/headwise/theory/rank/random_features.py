@@ -115,9 +115,9 @@ def _target(
 
 def _directions(name: str, vectors: np.ndarray) -> Float[np.ndarray, "heads dim"]:
     flat = numbers(name, vectors)
-    vectors = flat.reshape(np.shape(vectors))
+    vectors = flat.reshape(np.asarray(vectors).shape)
     require(
-        vectors.ndim == 2 and len(vectors) > 0 and vectors.shape[1] >= 2,
+        vectors.ndim == 2 and len(vectors) > 0 and vectors.shape[-1] >= 2,
         f"{name} must be an array of heads × dim with dim ≥ 2, not of shape {vectors.shape}",
     )
     gigabytes = 8e-9 * len(vectors) ** 2
