@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli import build_witness
+from headwise.cli.ending import GATE_FAILED
 from headwise.cli.parse import TrustOption, chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
@@ -125,7 +126,7 @@ def trials(
         found = build.trials(count, seconds, seed, on_progress)
     print(found.to_json() if as_json else found)
     if not found.holds:
-        raise typer.Exit(1)
+        raise typer.Exit(GATE_FAILED)
 
 
 def _box(low: float | None, high: float | None) -> tuple[float, float] | None:

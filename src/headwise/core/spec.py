@@ -97,7 +97,9 @@ def _made(name: Any, fields: dict[str, Any]) -> Any:
         raise InputError(f"unknown specification type {shortened(name)}")
     unknown = fields.keys() - {f.name for f in dataclasses.fields(cls)}
     if unknown:
-        raise InputError(f"{name} has no field {', '.join(each[:_SHOWN] for each in sorted(unknown))}")
+        raise InputError(
+            f"{name} has no field {', '.join(each[:_SHOWN] for each in sorted(unknown))}"
+        )
     wanted = field_types(cls)
     for field, value in fields.items():
         if field in wanted and not fits(value, wanted[field]):

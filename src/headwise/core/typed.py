@@ -28,7 +28,7 @@ def field_types(cls: type) -> dict[str, Any]:
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether the value is of the type; of a type that is not plain data, it is taken as fitting."""
+    """Whether the value is of the type; what is not plain data is taken as fitting."""
     if wanted is Any:
         return True
     if wanted is int:

@@ -113,9 +113,7 @@ class Net(nn.Module, Generic[ShapeT]):
     def from_pretrained(cls, folder: str | Path) -> Self:
         """Read what `save_pretrained` wrote."""
         files = [Path(folder, name) for name in (CONFIG, WEIGHTS)]
-        require(
-            all(file.is_file() for file in files), f"{folder} holds no {CONFIG} with {WEIGHTS}"
-        )
+        require(all(file.is_file() for file in files), f"{folder} holds no {CONFIG} with {WEIGHTS}")
         shape = read_spec(files[0], cls.described)
         try:
             weights = load_file(files[1])

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from headwise.core.errors import InputError, require
+from headwise.core.errors import require
 from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.workers import worker_count
@@ -55,7 +55,7 @@ def run_study(
         except WorkerDied as error:
             counts = {row[:2]: row[2:] for row in results.studies()}
             done, total = counts[study.known_as, tier]
-            raise InputError(
+            raise WorkerDied(
                 f"{error} {done} of {total} runs are kept in {store}; the same command goes on "
                 "from there, perhaps with a smaller --jobs."
             ) from error
