@@ -72,7 +72,9 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
         if write:
             return sqlite3.connect(path, isolation_level=None)
         require(path.is_file(), f"there is no store at {path}")
-        return _snapshot(path)
+        held = _snapshot(path)
+        held.execute("PRAGMA query_only = ON")
+        return held
     except InputError:
         raise
     except (ValueError, OSError) as error:
