@@ -53,7 +53,7 @@ def main() -> int:
     total: Counter[str] = Counter()
     print(f"{'':28}" + "".join(f"{name:>12}" for name in OUTCOMES))
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["HEADWISE_CACHE"] = f"{folder}/cache"
+        os.environ |= {"HEADWISE_CACHE": f"{folder}/cache", "HEADWISE_ENGINE": "stacked"}
         every = classes(Path(folder))
         for number, input_class in enumerate(every):
             seen: Counter[str] = Counter()

@@ -48,7 +48,6 @@ from headwise.tasks.retrieval import sum_of_maxima
 from headwise.training import Training
 from headwise.training.fused.scope import available
 
-LONGEST_WAIT = 6.0  # seconds without anything kept, after which a round is killed anyway
 ALLOWED = 2.0  # seconds within which workers must be gone
 Records = dict[str, Any]
 
@@ -224,16 +223,21 @@ def seconds_until_gone(processes: list[int]) -> float:
     return time.monotonic() - begun
 
 
-def disturb(subject: Subject, folder: Path, dice: random.Random, tally: Tally) -> bool:
-    """Start the work and kill it after it kept something; False if it was done before that."""
+def disturb(
+    subject: Subject, folder: Path, dice: random.Random, tally: Tally, whole: float
+) -> bool:
+    """Start the work and kill it after it kept something; False if it was done before that.
+
+    `whole` is how long the whole work takes, in seconds.
+    """
     before = len(subject.records(folder))
     child = started(subject.work, folder)
-    begun, patience = time.monotonic(), dice.uniform(0.05, LONGEST_WAIT)
+    begun, patience = time.monotonic(), dice.uniform(0, whole)
     while len(subject.records(folder)) == before and time.monotonic() - begun < patience:
         time.sleep(0.02)
         if os.waitpid(child, os.WNOHANG)[0]:
             return False
-    time.sleep(dice.uniform(0, 0.3))
+    time.sleep(dice.uniform(0, 0.1 * whole))
     team = workers_of(child)
     kill_worker = bool(team) and dice.random() < 0.4
     victim = dice.choice(team) if kill_worker else child
@@ -262,7 +266,9 @@ def torture(subject: Subject, kills: int, dice: random.Random, place: Path) -> T
     tally = Tally()
     undisturbed = place / "undisturbed"
     undisturbed.mkdir()
+    begun = time.monotonic()
     _, status = os.waitpid(started(subject.work, undisturbed), 0)
+    whole = time.monotonic() - begun
     if status != 0:
         tally.failures.append((undisturbed / "log").read_text()[-2000:])
         return tally
@@ -275,7 +281,7 @@ def torture(subject: Subject, kills: int, dice: random.Random, place: Path) -> T
             _, status = os.waitpid(started(subject.work, folder), 0)
             if status != 0:
                 tally.failures.append((folder / "log").read_text()[-2000:])
-        if over or not disturb(subject, folder, dice, tally):
+        if over or not disturb(subject, folder, dice, tally, whole):
             compare(subject.records(folder), wanted, tally)
             tally.finished += 1
             number += 1
@@ -306,6 +312,8 @@ def write_model(place: Path) -> None:
     transformers.PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(place / "model")
     config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=256, n_positions=64)
     torch.manual_seed(0)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     transformers.GPT2LMHeadModel(config).save_pretrained(place / "model")
 
 
@@ -319,9 +327,9 @@ def main() -> int:
     print(f"{'':12} kills (workers)  finished  lost  doubled  different  workers gone within")
     sound = True
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
-        prepare(Path(root))
         if {"study", "probe"} & set(options.only):
             available()  # the kernel, compiled once and inherited
+        prepare(Path(root))
         for number, name in enumerate(options.only):
             place = Path(root, name)
             place.mkdir()

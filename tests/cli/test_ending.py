@@ -19,6 +19,7 @@ from headwise.core.errors import InputError, WorkLost
 
 BOUND = ["bound", "head-count", "--heads", "2", "--intrinsic-dim", "4", "--length", "128"]
 BOUND += ["--head-dim", "8"]
+PLAN = ["plan", "--layers", "1", "--width", "8", "--length", "4", "--budget", "999"]
 
 
 def ended(command: object) -> int:
@@ -135,8 +136,7 @@ def test_a_report_and_a_state_are_checked_before_the_work(
         ["build", "frontier", "--out", inside],
         ["build", "witness", "--out", inside],
         ["bound", "phase-map", "--intrinsic-dim", "2", "--head-dim", "2", "--out", inside],
-        ["plan", "--layers", "1", "--width", "8", "--length", "4", "--budget", "999"]
-        + ["--out", inside],
+        [*PLAN, "--out", inside],
     ):
         assert run(*command) == 2, command
         said = capsys.readouterr().err

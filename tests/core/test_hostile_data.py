@@ -111,7 +111,7 @@ def test_places_are_checked_before_the_work(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="--out: "):
             check_can_write(tmp_path / path, "--out")
     for path in ("file", "file/inside", "a\0b", "/proc/no/such"):
-        with pytest.raises(InputError, match="cannot be written"):
+        with pytest.raises(InputError, match=r"cannot be written|NUL"):
             check_can_write_into(tmp_path / path, "--out")
     (tmp_path / "dangling").symlink_to("nothing")
     for path in ("file", "dangling", "file/inside"):

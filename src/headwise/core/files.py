@@ -112,11 +112,11 @@ def _check_can_make(path: Path, what: str) -> None:
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
     try:
+        require("\0" not in str(path), f"{what}: a file's name cannot hold a NUL character")
         with tempfile.TemporaryFile(dir=folder, prefix=".writing-"):
-            os.path.lexists(path)  # a name with a NUL, or too long
             if len(os.fsencode(path.name)) > os.pathconf(folder, "PC_NAME_MAX"):
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InputError(f"{what}: {path} cannot be written: {reason(error)}") from error
 
 
