@@ -21,7 +21,7 @@ def removal_losses(
     """Loss by head, layer after layer, in the objective's unit."""
     sites, objective = measurement.sites, measurement.objective
     losses = [[0.0] * site.heads for site in sites]
-    units, done, total = 0, 0, len(batches) * sum(site.heads for site in sites)
+    units, done, total = 0.0, 0, len(batches) * sum(site.heads for site in sites)
     for inputs in to_device(batches, next(model.parameters()).device):
         reference = model(**inputs)
         for layer, site in enumerate(sites):
@@ -34,11 +34,11 @@ def removal_losses(
                     changed = model(**inputs)
                 finally:
                     handle.remove()
-                damage, count = objective.damage(reference, changed, inputs)
-                losses[layer][head] += damage
+                compared = objective.compare(reference, changed, inputs)
+                losses[layer][head] += float(compared.damage.sum())
                 done += 1
                 on_progress(done / total, "removing heads one by one")
-        units += count
+        units += float(compared.units.sum())
     return [loss / units for layer_losses in losses for loss in layer_losses]
 
 

@@ -106,7 +106,7 @@ def observe(
     try:
         device = next(model.parameters()).device
         for done, inputs in enumerate(to_device(batches, device), start=1):
-            body(**inputs)
+            body(**{name: value for name, value in inputs.items() if name != "labels"})
             on_progress(done / len(batches), "")
     finally:
         for handle in handles:
