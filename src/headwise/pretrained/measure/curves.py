@@ -96,11 +96,11 @@ class _Check:
         for index, maps in enumerate(self.maps):
             self.sums[index] += damage(seen.query @ maps.mT, None)
         for role, (_, maps, mean) in self.factors.items():
-            heads = seen.query if role == "query" else seen.key
-            flat = heads.transpose(1, 2).flatten(2) - mean
+            flat = seen.projected[role].transpose(1, 2).flatten(2) - mean
             for index, one in enumerate(maps):
                 reduced = flat @ one.mT + mean
-                changed = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                heads = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                changed = seen.normed(role, heads)
                 pair = (changed, None) if role == "query" else (None, changed)
                 self.factor_sums[role][index] += damage(*pair).sum()
 
