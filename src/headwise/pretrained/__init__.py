@@ -14,7 +14,8 @@ from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan, read_plan, write_plan
 from headwise.pretrained.text.calibration import Material
-from headwise.pretrained.text.material import image_material, text_material
+from headwise.pretrained.text.images import image_material
+from headwise.pretrained.text.material import text_material
 
 __all__ = [
     "FAMILIES",

@@ -10,7 +10,7 @@ from headwise.core.errors import require
 from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.objectives import Objective
+from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.language import NextToken
-from headwise.pretrained.measure.objectives import Objective
 from headwise.pretrained.text.calibration import to_device, token_count
 
 

@@ -66,8 +66,11 @@ def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     sizes = inspection.sizes
     base = alt.Chart(sizes, title="damage when compressed: predicted line, measured points").encode(
         x=alt.X("kept:Q", title="attention parameters kept", axis=alt.Axis(format="%")),
-        tooltip=[alt.Tooltip("kept", format=".0%"), alt.Tooltip("predicted", format=".3g")]
-        + [alt.Tooltip("measured", format=".3g")],
+        tooltip=[
+            alt.Tooltip("kept", format=".0%"),
+            alt.Tooltip("predicted", format=".3g"),
+            alt.Tooltip("measured", format=".3g"),
+        ],
     )
     title = f"damage, {inspection.unit}"
     line = base.mark_line().encode(y=alt.Y("predicted:Q", title=title))

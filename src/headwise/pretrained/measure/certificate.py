@@ -96,16 +96,19 @@ def reduced_heads(
     query, key = seen.query @ maps.mT, seen.key
     moments = reductions.moments
     if shape.query_rank is not None:
-        query = _projected(query, reductions, "query", shape.query_rank, moments.input_mean)
+        changed = _projected(seen, reductions, "query", shape.query_rank, moments.input_mean)
+        query = seen.normed("query", changed)
     if shape.key_rank is not None:
-        key = _projected(key, reductions, "key", shape.key_rank, moments.input_mean)
+        changed = _projected(seen, reductions, "key", shape.key_rank, moments.input_mean)
+        key = seen.normed("key", changed)
     return query, key
 
 
 def _projected(
-    heads: Tensor, reductions: LayerReductions, role: str, rank: int, input_mean: Tensor | None
+    seen: Observed, reductions: LayerReductions, role: str, rank: int, input_mean: Tensor | None
 ) -> Tensor:
     assert input_mean is not None
+    heads = seen.projected[role]
     factor, affine = getattr(reductions, f"{role}_factor"), getattr(reductions.weights, role)
     mean = affine.weight.double() @ input_mean
     if affine.bias is not None:

@@ -53,6 +53,7 @@ class Objective(ABC):
 
     def prepare(self, model: Any, batches: list[Inputs]) -> None:
         """Look at the model's outputs once, if the unit of damage depends on them."""
+        return
 
     def state(self) -> dict[str, Tensor]:
         """What `prepare` found, by name."""
@@ -60,6 +61,7 @@ class Objective(ABC):
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """What `state` gave, instead of preparing again."""
+        return
 
     def options(self) -> dict[str, Any]:
         """What tells this objective from others of its class."""

@@ -96,11 +96,11 @@ class _Check:
         for index, maps in enumerate(self.maps):
             self.sums[index] += damage(seen.query @ maps.mT, None)
         for role, (_, maps, mean) in self.factors.items():
-            heads = seen.query if role == "query" else seen.key
-            flat = heads.transpose(1, 2).flatten(2) - mean
+            flat = seen.projected[role].transpose(1, 2).flatten(2) - mean
             for index, one in enumerate(maps):
                 reduced = flat @ one.mT + mean
-                changed = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                heads = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                changed = seen.normed(role, heads)
                 pair = (changed, None) if role == "query" else (None, changed)
                 self.factor_sums[role][index] += damage(*pair).sum()
 
@@ -134,9 +134,8 @@ class _Check:
 
 def removal_losses(moments: LayerMoments) -> Float[Tensor, " heads"]:
     """What replacing a head's context by its mean costs: ½ E[(Σ (c − μ)·g)²] over sequences."""
-    direction = torch.cat(
-        [-moments.gate.new_ones(len(moments.gate), 1), moments.context_mean], dim=1
-    )
+    mean = moments.context_mean
+    direction = torch.cat([-torch.ones_like(mean[:, :1]), mean], dim=1)
     return torch.einsum("hi,hij,hj->h", direction, moments.gate, direction) / 2
 
 

@@ -30,7 +30,8 @@ from torch import Tensor, nn
 
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
-from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters import AttentionSite, Projection
+from headwise.pretrained.adapters.mechanism import paired
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.store import Kept
 from headwise.pretrained.text.calibration import to_device
@@ -82,43 +83,56 @@ class _Sums:
 
     def hook(self, model: nn.Module) -> list[Any]:
         site = self.site
+        # What the scores are made of: a norm's output where there is one.
+        query = site.query.path if site.norm is None else site.norm.query
         handles = [
-            model.get_submodule(site.query.path).register_forward_hook(self._on_query),
+            model.get_submodule(query).register_forward_hook(self._on_query),
             model.get_submodule(site.output).register_forward_pre_hook(self._on_context),
         ]
         if site.rotary:
-            handles.append(model.get_submodule(site.key.path).register_forward_hook(self._on_key))
+            for projection, work in ((site.query, self._on_input), (site.key, self._on_key)):
+                module = model.get_submodule(projection.path)
+                handles.append(module.register_forward_hook(work))
         return handles
+
+    def _queries(self, output: Tensor) -> Tensor:
+        site = self.site
+        flat = site.query.columns(output) if site.norm is None else site.norm.flat(output)
+        return _by_head(paired(site, flat), site.head_dim)
 
     def _on_query(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         site = self.site
         output = _tracked(output)
-        query = _by_head(site.query.columns(output.detach()), site.head_dim)
+        query = self._queries(output.detach())
         self.tokens += query.shape[1]
         self.add("query", query.mT @ query)
-        if site.rotary:
-            x = inputs[0].detach().flatten(0, -2).float()
-            self.add("input_mean", x.sum(0))
-            self.add("input", x.T @ x)
-        _on_gradient(output, lambda gradient: self._on_query_gradient(query, gradient))
+
+        def on_gradient(gradient: Tensor) -> None:
+            by_head = self._queries(gradient)
+            self.add("query_gradient", by_head.mT @ by_head)
+            if site.rotary:
+                gains = _gain_gradients(query, by_head, site.group_size)
+                self.add("gain", gains.mT @ gains)
+
+        _on_gradient(output, on_gradient)
         return output
 
-    def _on_query_gradient(self, query: Tensor, gradient: Tensor) -> None:
-        site = self.site
-        flat = site.query.columns(gradient).flatten(0, -2).float()
-        by_head = _by_head(flat, site.head_dim)
-        self.add("query_gradient", by_head.mT @ by_head)
-        if site.rotary:
-            self.add("all_query_gradient", flat.T @ flat)
-            gains = _gain_gradients(query, by_head, site.group_size)
-            self.add("gain", gains.mT @ gains)
+    def _on_input(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        x = inputs[0].detach().flatten(0, -2).float()
+        self.add("input_mean", x.sum(0))
+        self.add("input", x.T @ x)
+        return self._on_projection("all_query_gradient", self.site.query, output)
 
     def _on_key(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        return self._on_projection("all_key_gradient", self.site.key, output)
+
+    def _on_projection(self, name: str, projection: Projection, output: Tensor) -> Tensor:
+        """Gradients of all heads' rows together, for factors that they share."""
         output = _tracked(output)
 
         def on_gradient(gradient: Tensor) -> None:
-            flat = self.site.key.columns(gradient).flatten(0, -2).float()
-            self.add("all_key_gradient", flat.T @ flat)
+            flat = paired(self.site, projection.columns(gradient)).flatten(0, -2).float()
+            self.add(name, flat.T @ flat)
 
         _on_gradient(output, on_gradient)
         return output

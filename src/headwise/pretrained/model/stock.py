@@ -9,7 +9,7 @@ from torch import nn
 from headwise.core.errors import require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.model.apply import cut_layer
+from headwise.pretrained.model.cut import cut_layer
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.plan.uniform import stock_reason

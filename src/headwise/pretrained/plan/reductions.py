@@ -57,6 +57,8 @@ class LayerReductions:
     pairs: list[PairOrder] | None
     query_factor: Factor | None
     key_factor: Factor | None
+    value_factor: Factor | None = None  # these two of svd-llm only
+    output_factor: Factor | None = None
 
 
 def reduce_layer(

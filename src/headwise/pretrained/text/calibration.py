@@ -100,9 +100,8 @@ def passages(tokenizer: Any, texts: list[str], length: int, multiple: int) -> li
     pieces = []
     for number, text in enumerate(texts):
         lines = [line for line in text.splitlines() if len(line) >= 40]
-        for ids in tokenizer([text, *lines] if len(lines) > 1 else [text], verbose=False)[
-            "input_ids"
-        ]:
+        inputs = [text, *lines] if len(lines) > 1 else [text]
+        for ids in tokenizer(inputs, verbose=False)["input_ids"]:
             size = min(len(ids), length) // multiple * multiple
             cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
             pieces.append(Piece(number, cut))

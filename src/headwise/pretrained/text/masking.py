@@ -23,6 +23,7 @@ def mask_tokens(
         mask is not None,
         "a masked language model is judged on masked text, and this tokenizer has no mask token",
     )
+    assert mask is not None
     rng = np.random.default_rng([seed, 4, part])
     special = torch.tensor(sorted(tokenizer.all_special_ids))
     masked = []
