@@ -1,6 +1,7 @@
 """Small random models of every family, and random calibration data for them."""
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -92,7 +93,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "modernbert": (
         "ModernBertConfig",
         "ModernBertModel",
-        _BERT | {"local_attention": 12, "global_attn_every_n_layers": 2, "pad_token_id": 0}
+        _BERT
+        | {"local_attention": 12, "global_attn_every_n_layers": 2, "pad_token_id": 0}
         | {"bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
     ),
     "mpnet": ("MPNetConfig", "MPNetModel", _BERT),
@@ -110,7 +112,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "smollm3": (
         "SmolLM3Config",
         "SmolLM3ForCausalLM",
-        _LLAMA | {"no_rope_layers": [1, 0], "pad_token_id": 0, "eos_token_id": 1}
+        _LLAMA
+        | {"no_rope_layers": [1, 0], "pad_token_id": 0, "eos_token_id": 1}
         | {"bos_token_id": 2},
     ),
     "stablelm": ("StableLmConfig", "StableLmForCausalLM", _BERT | _PARTIAL | _KEYS),
@@ -125,7 +128,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "whisper": (
         "WhisperConfig",
         "WhisperForConditionalGeneration",
-        _BART | {"num_mel_bins": 8, "max_source_positions": 16, "max_target_positions": 64}
+        _BART
+        | {"num_mel_bins": 8, "max_source_positions": 16, "max_target_positions": 64}
         | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 3},
     ),
 }
@@ -165,6 +169,22 @@ def small_material(model: Any, seed: int = 0) -> Material:
         else:
             batches.append({"input_ids": ids})
     return Material(batches[:8], batches[8:], "random tokens")
+
+
+class Measured(NamedTuple):
+    """A small model, its material and what measuring it found; tests leave all of it as it is."""
+
+    model: Any
+    material: Material
+    measurement: Measurement
+
+
+@cache
+def measured(family: str) -> Measured:
+    """Measured once for all tests."""
+    model = small_model(family)
+    material = small_material(model)
+    return Measured(model, material, measure_model(model, material))
 
 
 def shrunk(

@@ -35,6 +35,7 @@ def compress(
     plan: str | Path | CompressionPlan | AllocationPlan | None = None,
     method: str = "fisher",
     uniform: bool = False,
+    fast: bool = False,
     finetune: int = 0,
     text: Source = None,
     eval_text: str | Path | None = None,
@@ -56,8 +57,9 @@ def compress(
     - `max_loss` alone: the smallest model that loses at most that much. With another goal it is
       the quality gate (`Compressed.passed`).
 
-    `method` is fisher, or a baseline: uniform-svd, prune-heads, random. `uniform` gives all layers
-    one shape, for stock transformers. `finetune` is a number of steps of recovery on the
+    `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
+    `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
+    size, which costs some quality and is quicker to compute. `finetune` is a number of steps of recovery on the
     calibration text. `text` is a UTF-8 file (vision models: a folder of images), by default a
     packaged one; every fifth part of it is held out unless `eval_text` is given. `out` is a new
     folder to write. A `measurement` of the same model and text saves measuring again.
@@ -74,6 +76,7 @@ def compress(
         max_loss=max_loss,
         method=method,
         uniform=uniform,
+        fast=fast,
     )
     subject = opened(model, tokenizer)
     material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed)

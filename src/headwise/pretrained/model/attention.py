@@ -26,7 +26,9 @@ _SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
 class CompressedAttention(nn.Module):
     """Attention whose heads may differ in size; see `LayerLayout` for what it needs to be built."""
 
-    def __init__(self, site: AttentionSite, layout: LayerLayout, original: Any, config: Any) -> None:
+    def __init__(
+        self, site: AttentionSite, layout: LayerLayout, original: Any, config: Any
+    ) -> None:
         nn.Module.__init__(self)
         self._is_hf_initialized = True  # its parts initialise themselves, not as the family's do
         self.config = getattr(original, "config", config)
@@ -88,9 +90,16 @@ class CompressedAttention(nn.Module):
                 named[usual] = named.pop(name)
         hidden_states: Tensor = named.pop("hidden_states")
         mask, cache = named.pop("attention_mask", None), named.pop("past_key_values", None)
-        rotation, source = named.pop("position_embeddings", None), named.pop("key_value_states", None)
+        rotation, source = (
+            named.pop("position_embeddings", None),
+            named.pop("key_value_states", None),
+        )
         bias = named.pop("position_bias", None)
-        past = 0 if cache is None or not self.site.position_bias else cache.get_seq_length(self.layer_idx)
+        past = (
+            0
+            if cache is None or not self.site.position_bias
+            else cache.get_seq_length(self.layer_idx)
+        )
 
         queries, keys, values = self._projected(hidden_states, source, rotation, cache)
         if self.site.position_bias:
@@ -217,7 +226,9 @@ class CompressedAttention(nn.Module):
             options["softcap"] = site.soft_cap
         if bias is not None and not self.all_heads:
             bias = bias[:, self.query_heads]
-        biases = [None] * len(queries) if bias is None else bias.split([q.shape[1] for q in queries], 1)
+        biases = (
+            [None] * len(queries) if bias is None else bias.split([q.shape[1] for q in queries], 1)
+        )
         results = []
         for kind, q, k, v, b in zip(self.kinds, queries, keys, values, biases, strict=True):
             with_bias = {} if b is None else {"position_bias": b}
