@@ -1,6 +1,7 @@
 """Small random models of every family, and random calibration data for them."""
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -168,6 +169,22 @@ def small_material(model: Any, seed: int = 0) -> Material:
         else:
             batches.append({"input_ids": ids})
     return Material(batches[:8], batches[8:], "random tokens")
+
+
+class Measured(NamedTuple):
+    """A small model, its material and what measuring it found; tests leave all of it as it is."""
+
+    model: Any
+    material: Material
+    measurement: Measurement
+
+
+@cache
+def measured(family: str) -> Measured:
+    """Measured once for all tests."""
+    model = small_model(family)
+    material = small_material(model)
+    return Measured(model, material, measure_model(model, material))
 
 
 def shrunk(

@@ -28,10 +28,16 @@ def compress(
         typer.Option(help="Apply this plan instead: of a compression, or of `headwise plan`."),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="fisher, or a baseline: uniform-svd, prune-heads, random.")
+        str,
+        typer.Option(
+            help="fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random."
+        ),
     ] = "fisher",
     uniform: Annotated[
         bool, typer.Option("--uniform", help="One shape for all layers (for stock transformers).")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="One head size a layer: quicker, at some more loss.")
     ] = False,
     finetune: Annotated[int, typer.Option(help="Steps of recovery on the calibration text.")] = 0,
     text: Annotated[
@@ -76,6 +82,7 @@ def compress(
             plan=plan,
             method=method,
             uniform=uniform,
+            fast=fast,
             finetune=finetune,
             text=text,
             eval_text=eval_text,

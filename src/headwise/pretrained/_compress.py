@@ -44,6 +44,7 @@ def compress(
     plan: str | Path | CompressionPlan | AllocationPlan | None = None,
     method: str = "fisher",
     uniform: bool = False,
+    fast: bool = False,
     finetune: int = 0,
     text: Source = None,
     eval_text: str | Path | None = None,
@@ -69,8 +70,9 @@ def compress(
     - `max_loss` alone: the smallest model whose damage is at most that much. With another goal it
       is the quality gate: above it, `Compressed.passed` is False and nothing is written.
 
-    `method` is fisher, or a baseline: uniform-svd, prune-heads, random. `uniform` gives all layers
-    one shape, for stock transformers. `finetune` is a number of steps of recovery on the
+    `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
+    `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
+    size, which costs some quality and is quicker to compute. `finetune` is a number of steps of recovery on the
     calibration text. `text` is a UTF-8 file (vision models: a folder of images), by default a
     packaged one; every fifth document of it is held out unless `eval_text` is given. `length` is
     that of the longest inputs, by default 2,048 (encoders: 512) where the model has it. `pool`
@@ -91,6 +93,7 @@ def compress(
         max_loss=max_loss,
         method=method,
         uniform=uniform,
+        fast=fast,
     )
     subject = opened(model, tokenizer)
     check_weights(subject.model)

@@ -27,10 +27,10 @@ def smallest_plan(
     assert goal.max_loss is not None
     sample = Sample(material.held_out[::2], "", material.documents[::2])
     low, high = 0.05, 1.0
-    best = make_plan(measurement, Budget(1.0), goal.method, goal.uniform)
+    best = make_plan(measurement, Budget(1.0), goal.method, goal.uniform, goal.fast)
     for step in range(_STEPS):
         middle = (low + high) / 2
-        plan = make_plan(measurement, Budget(middle), goal.method, goal.uniform)
+        plan = make_plan(measurement, Budget(middle), goal.method, goal.uniform, goal.fast)
         smaller = apply_plan(model, measurement, plan)
         damage = quality(model, smaller, measurement.objective, sample).damage
         if damage <= goal.max_loss:

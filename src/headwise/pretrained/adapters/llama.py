@@ -1,8 +1,8 @@
 """Decoders with RoPE and a projection each for queries, keys and values; grouped queries.
 
-Llama, Mistral, Mixtral (its experts stay as they are), Qwen2; with a norm on queries and keys Qwen3,
-Gemma 3 and OLMo 2; with capped scores Gemma 2; with layers that do not turn SmolLM3; with RoPE on a
-part of each head Phi and StableLM.
+Llama, Mistral, Mixtral (its experts stay as they are), Qwen2; with a norm on queries and keys
+Qwen3, Gemma 3 and OLMo 2; with capped scores Gemma 2; with layers that do not turn SmolLM3; with
+RoPE on a part of each head Phi and StableLM.
 """
 
 from typing import Any
@@ -56,7 +56,7 @@ def llama_sites(model: nn.Module) -> list[AttentionSite]:
 
 
 def _sliding_window(config: Any, module: Any) -> int | None:
-    """Mistral's and Mixtral's is the configuration's; others' differs by layer, or there is none."""
+    """Mistral's and Mixtral's is the configuration's; others' differs by layer, if there is one."""
     if type(module).__name__ in ("MistralAttention", "MixtralAttention"):
         return config.sliding_window
     return getattr(module, "sliding_window", None)

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from torch import nn
 
 from headwise.core.errors import InputError, require
-from headwise.pretrained.adapters.base import AttentionSite
 from headwise.pretrained.adapters.bart import bart_sites, clip_sites
+from headwise.pretrained.adapters.base import AttentionSite
 from headwise.pretrained.adapters.bert import bert_sites
 from headwise.pretrained.adapters.distilbert import distilbert_sites
 from headwise.pretrained.adapters.fused import gpt_neox_sites, modernbert_sites, phi3_sites

@@ -16,7 +16,8 @@ respect to y, so E[g gᵀ] is its curvature at y):
 - with RoPE, for each key group the moments of a_p = q̄_p g_p over its pairs p (as complex numbers),
   real and imaginary parts side by side: the gradient with respect to a complex gain on pair p.
   (RoPE turns q and g_q alike, so their product does not see it.);
-- with RoPE, of the layer: mean and E[x xᵀ] of the input, E[g_q g_qᵀ], E[g_k g_kᵀ] across heads.
+- of the layer: mean and E[x xᵀ] of the input, E[c cᵀ] across heads; with RoPE E[g_q g_qᵀ] and
+  E[g_k g_kᵀ] across heads.
 """
 
 from collections.abc import Callable
@@ -50,8 +51,10 @@ class LayerMoments:
     query: Float[Tensor, "heads dim dim"]
     query_gradient: Float[Tensor, "heads dim dim"]
     gain: Float[Tensor, "groups gains gains"] | None
-    input_mean: Float[Tensor, " hidden"] | None
-    input: Float[Tensor, "hidden hidden"] | None
+    input_mean: Float[Tensor, " hidden"]
+    input: Float[Tensor, "hidden hidden"]
+    all_context: Float[Tensor, "rows rows"]
+    gate_size: Float[Tensor, " heads"]
     all_query_gradient: Float[Tensor, "rows rows"] | None
     all_key_gradient: Float[Tensor, "key_rows key_rows"] | None
 
@@ -59,11 +62,12 @@ class LayerMoments:
 def statistics_bytes(site: AttentionSite) -> int:
     """Memory of one layer's sums (float64)."""
     head = 5 * site.heads * (site.head_dim + 1) ** 2
+    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    head += site.hidden**2 + rows**2
     if not site.rotary:
         return 8 * head
-    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
     gain = site.kv_heads * (site.group_size * site.head_dim) ** 2
-    return 8 * (head + gain + site.hidden**2 + rows**2 + keys**2)
+    return 8 * (head + gain + rows**2 + keys**2)
 
 
 class _Sums:
@@ -89,10 +93,11 @@ class _Sums:
             model.get_submodule(query).register_forward_hook(self._on_query),
             model.get_submodule(site.output).register_forward_pre_hook(self._on_context),
         ]
+        module = model.get_submodule(site.query.path)
+        handles.append(module.register_forward_hook(self._on_input))
         if site.rotary:
-            for projection, work in ((site.query, self._on_input), (site.key, self._on_key)):
-                module = model.get_submodule(projection.path)
-                handles.append(module.register_forward_hook(work))
+            module = model.get_submodule(site.key.path)
+            handles.append(module.register_forward_hook(self._on_key))
         return handles
 
     def _queries(self, output: Tensor) -> Tensor:
@@ -121,6 +126,8 @@ class _Sums:
         x = inputs[0].detach().flatten(0, -2).float()
         self.add("input_mean", x.sum(0))
         self.add("input", x.T @ x)
+        if not self.site.rotary:
+            return output
         return self._on_projection("all_query_gradient", self.site.query, output)
 
     def _on_key(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -142,6 +149,8 @@ class _Sums:
         context = _by_head(inputs[0].detach(), dim)
         self.add("context_mean", context.sum(1))
         self.add("context", context.mT @ context)
+        flat = inputs[0].detach().flatten(0, -2).float()
+        self.add("all_context", flat.T @ flat)
 
         def on_gradient(gradient: Tensor) -> None:
             by_head = _by_head(gradient, dim)
@@ -150,6 +159,7 @@ class _Sums:
             gate = torch.cat([products, by_head], dim=-1)
             gate = torch.unflatten(gate, 1, (sequences, -1)).sum(2)
             self.add("gate", gate.mT @ gate)
+            self.add("gate_size", gate[..., 0].abs().sum(-1))
 
         _on_gradient(inputs[0], on_gradient)
 
@@ -167,8 +177,10 @@ class _Sums:
             query=mean("query", tokens),
             query_gradient=mean("query_gradient", units),
             gain=mean("gain", units) if rotary else None,
-            input_mean=mean("input_mean", tokens) if rotary else None,
-            input=mean("input", tokens) if rotary else None,
+            input_mean=mean("input_mean", tokens),
+            input=mean("input", tokens),
+            all_context=mean("all_context", tokens),
+            gate_size=mean("gate_size", units),
             all_query_gradient=mean("all_query_gradient", units) if rotary else None,
             all_key_gradient=mean("all_key_gradient", units) if rotary else None,
         )

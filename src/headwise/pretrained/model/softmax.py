@@ -28,11 +28,10 @@ def eager_attention(
     scores = capped(query @ key.transpose(2, 3) * scaling, softcap)
     if position_bias is not None:
         scores = scores + position_bias
-    if attention_mask is None and query.shape[2] > 1:
-        if module.is_causal if is_causal is None else is_causal:
-            length = scores.shape[-1]
-            past = length - scores.shape[-2]
-            attention_mask = torch.ones_like(scores[0, 0], dtype=torch.bool).tril(past)
+    causal = module.is_causal if is_causal is None else is_causal
+    if attention_mask is None and query.shape[2] > 1 and causal:
+        past = scores.shape[-1] - scores.shape[-2]
+        attention_mask = torch.ones_like(scores[0, 0], dtype=torch.bool).tril(past)
     if attention_mask is not None:
         if attention_mask.dtype == torch.bool:
             scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)

@@ -7,14 +7,13 @@ size / heads.
 """
 
 from headwise.core.errors import require
-from headwise.pretrained.adapters import FAMILIES, AttentionSite
-from headwise.pretrained.measure.curves import LayerCurves
+from headwise.pretrained.adapters import FAMILIES
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.allocate import Budget, total
-from headwise.pretrained.plan.baselines import resized, without
 from headwise.pretrained.plan.counts import shape_cost
+from headwise.pretrained.plan.cutting import cut_to
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.shapes import LayerShape, full_shape
+from headwise.pretrained.plan.shapes import LayerShape
 
 
 def stock_reason(model_type: str) -> str | None:
@@ -75,17 +74,3 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
     if uniform == "sizes":
         return [(count, dim, dim) for count in counts for dim in dims]
     return [(site.kv_heads, q, v) for q in dims for v in dims]
-
-
-def cut_to(
-    site: AttentionSite, curves: LayerCurves, heads: int, qk_dim: int, v_dim: int
-) -> tuple[LayerShape, float]:
-    """The layer with its `heads` most valuable key groups at these sizes, and the damage."""
-    removal = [float(curve[0]) for curve in curves.values]
-    order = sorted(range(site.kv_heads), key=lambda group: -removal[group])
-    shape = resized(full_shape(site), qk_dim, v_dim)
-    gone = [head for group in order[heads:] for head in shape.groups[group].heads]
-    damage = sum(removal[group] for group in order[heads:])
-    for group in order[:heads]:
-        damage += float(curves.queries[group][qk_dim] + curves.values[group][v_dim])
-    return without(shape, tuple(gone)), damage
