@@ -63,7 +63,7 @@ def test_a_peer_keeps_what_was_asked_and_is_saved(name: str, method: str, tmp_pa
         return
     plan = make_plan(measurement, Budget(0.6), method)
     result = compress(model, text=material, plan=plan, measurement=measurement, time_it=False)
-    assert 0.5 < result.evaluation.attention_parameters.ratio < 0.63
+    assert 0.45 < result.evaluation.attention_parameters.ratio < 0.63  # whole heads, whole sizes
     again = headwise.from_pretrained(result.save(tmp_path / "peer"))
     with torch.no_grad():
         batch = material.held_out[0]
