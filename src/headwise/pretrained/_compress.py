@@ -21,7 +21,7 @@ from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.shown import check_place
-from headwise.pretrained.text.calibration import Material
+from headwise.pretrained.text.calibration import Material, few_tokens
 from headwise.pretrained.text.material import (
     Source,
     check_material,
@@ -32,6 +32,7 @@ from headwise.pretrained.text.material import (
 from headwise.pretrained.text.options import check_options
 
 _MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
+_CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
 
 def compress(
@@ -74,8 +75,9 @@ def compress(
     `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
     size, which costs some quality and is quicker to compute. `finetune` is a number of steps of
     recovery on the calibration text. `text` is a UTF-8 file (vision models: a folder of images), by
-    default a packaged one; every fifth document of it is held out unless `eval_text` is given. `length` is
-    that of the longest inputs, by default 2,048 (encoders: 512) where the model has it. `pool`
+    default a packaged one; every fifth document of it is held out unless `eval_text` is given.
+    `length` is that of the longest inputs, by default 2,048 (encoders: 512) or what the model has.
+    `pool`
     says how an encoder's embedding is read (mean, cls, last), by default as its checkpoint says.
     `memory` is what the measurement may take, in gigabytes. `out` is a new folder to write. With
     `cache`, measurements are kept on disk; a `measurement` of the same model and text can also be
@@ -158,7 +160,8 @@ def _judged(
         )
     else:  # certificates speak of weights that were cut, not trained further
         reductions = reductions_of(measurement, plan.method)
-        certificates = certify(original, sites, reductions, plan.layers, material.calibration)
+        batches = few_tokens(material.calibration, *_CERTIFIED)
+        certificates = certify(original, sites, reductions, plan.layers, batches)
     judged = evaluate(
         original,
         smaller,
