@@ -21,7 +21,7 @@ from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.shown import check_place
-from headwise.pretrained.text.calibration import Material
+from headwise.pretrained.text.calibration import Material, few_tokens
 from headwise.pretrained.text.material import (
     Source,
     check_material,
@@ -32,6 +32,7 @@ from headwise.pretrained.text.material import (
 from headwise.pretrained.text.options import check_options
 
 _MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
+_CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
 
 def compress(
@@ -158,7 +159,8 @@ def _judged(
         )
     else:  # certificates speak of weights that were cut, not trained further
         reductions = reductions_of(measurement, plan.method)
-        certificates = certify(original, sites, reductions, plan.layers, material.calibration)
+        batches = few_tokens(material.calibration, *_CERTIFIED)
+        certificates = certify(original, sites, reductions, plan.layers, batches)
     judged = evaluate(
         original,
         smaller,

@@ -14,7 +14,7 @@ from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.checks import check_weights
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
-from headwise.pretrained.measure.importance import removal_losses
+from headwise.pretrained.measure.importance import all_heads, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import watch_heads
 from headwise.pretrained.model.opening import opened
@@ -90,7 +90,10 @@ def inspect(
     if exact:
         batches = few_tokens(material.held_out, *_REMOVED)
         part = part_of(on_progress, split[2], 1.0)
-        heads["importance_measured"] = removal_losses(subject.model, measurement, batches, part)
+        every = all_heads(measurement)
+        heads["importance_measured"] = removal_losses(
+            subject.model, measurement, batches, every, part
+        )
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
     objective = measurement.objective
     inspection = Inspection(

@@ -31,7 +31,7 @@ def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     parts = zip(measurement.sites, plan.layers, measurement.reductions, strict=True)
     cost = sum(shape_cost(site, shape, layer.weights, counts) for site, shape, layer in parts)
     kept = cost / total(measurement, counts)
-    coarse = plan.method != "fisher" or plan.budget.get("uniform")
+    coarse = plan.method != "fisher" or plan.budget.get("uniform") or plan.budget.get("fast")
     least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
     require(
         least <= kept <= asked * 1.02 + 0.005,

@@ -99,13 +99,17 @@ class Compressed(Shown):
     def sentences(self) -> list[str]:
         """The loss, the certificates, the verdict, and how to open what was written."""
         judged = self.evaluation
-        said = [f"warning: {warning}" for warning in self.warnings]
-        said.append(f"damage: {judged.objective}, {judged.unit} [95 % interval over documents]")
-        for each in judged.verdicts:
-            said.append(
-                f"  {each} on {each.text}: {each.documents} documents, {each.tokens:,} tokens"
-            )
-        said.append(f"calibrated on {self.calibration}; the verdict holds for text like the above")
+        first, *others = judged.verdicts
+        said = [
+            f"damage ({judged.objective}; 95 % interval over documents): {first} {judged.unit} on "
+            f"{first.text}, {first.documents} documents, {first.tokens:,} tokens"
+        ]
+        said += [
+            f"damage on {each.text}: {each}, {each.documents} documents, {each.tokens:,} tokens"
+            for each in others
+        ]
+        said += [f"warning: {warning}" for warning in self.warnings]
+        said.append(f"calibrated on {self.calibration}; the verdicts hold for texts like these")
         if self.certificates:
             sound = sum(not certificate.vacuous for certificate in self.certificates)
             said.append(

@@ -55,8 +55,10 @@ def latency(
     return results
 
 
-def _alternate(run: Any, original: Any, compressed: Any, rounds: int = 15) -> Pairwise:
-    run(original), run(compressed)
+def _alternate(run: Any, original: Any, compressed: Any) -> Pairwise:
+    """The median of fifteen rounds, or of as many as take about ten seconds, but three."""
+    once = run(original) + run(compressed)
+    rounds = int(min(15, max(3, 10_000 / once)))
     times = [(run(original), run(compressed)) for _ in range(rounds)]
     first, second = (sorted(column)[rounds // 2] for column in zip(*times, strict=True))
     return Pairwise(first, second)

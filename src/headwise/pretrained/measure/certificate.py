@@ -15,7 +15,6 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.observe import Observed, observe
 from headwise.pretrained.plan.reductions import LayerReductions, score_maps
 from headwise.pretrained.plan.shapes import LayerShape
-from headwise.pretrained.text.calibration import token_count
 from headwise.theory.saturation import VACUOUS, row_changes
 
 
@@ -42,12 +41,8 @@ def certify(
     reductions: list[LayerReductions],
     shapes: tuple[LayerShape, ...],
     batches: list[dict[str, Tensor]],
-    tokens: int = 2048,
 ) -> list[HeadCertificate]:
     """Bound and measure every remaining head's change, with the original's inputs to each layer."""
-    some = []
-    for batch in batches[:: max(1, token_count(batches) // tokens)]:
-        some.append(batch)
     zeros = {
         layer: {name: np.zeros(site.heads) for name in ("bound", "total", "truth")}
         for layer, site in enumerate(sites)
@@ -66,7 +61,7 @@ def certify(
         sums["total"] += bound.sum((0, 2))
         rows[layer] += bound.shape[0] * bound.shape[2]
 
-    observe(model, sites, some, look)
+    observe(model, sites, batches, look)
     return [
         HeadCertificate(
             layer,

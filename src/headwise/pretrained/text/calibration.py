@@ -183,7 +183,7 @@ def few_tokens(
     if "input_ids" not in batches[0]:
         return spread(batches, 4)
     shortened = [
-        {name: value[:1, :length] for name, value in batch.items() if name != "labels"}
+        {name: value[:1, :length] for name, value in batch.items()}
         for batch in sorted(batches, key=lambda batch: -batch["input_ids"].shape[1])
     ]
     longest = shortened[0]["input_ids"].shape[1]
