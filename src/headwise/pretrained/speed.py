@@ -62,7 +62,7 @@ _BATCH, _CONTEXT, _CACHE_BYTES = 8, 2048, 2**30
 def _with_a_filled_cache(
     original: Any, compressed: Any, device: torch.device
 ) -> dict[str, Pairwise]:
-    """One more token after a long context, where the cache is the cost; nothing if there is none."""
+    """One more token after a long context, where the cache is the cost, if there is a cache."""
     longest = int(getattr(original.config, "max_position_embeddings", _CONTEXT))
     context, batch = min(_CONTEXT, longest - 64), _BATCH
     if context < 64:
