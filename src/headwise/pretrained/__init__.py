@@ -3,7 +3,15 @@
 from headwise.pretrained._compress import compress
 from headwise.pretrained._evaluate import Evaluation, evaluate
 from headwise.pretrained._inspect import inspect
-from headwise.pretrained.adapters import FAMILIES, Family, attention_sites, register_family
+from headwise.pretrained.adapters import (
+    FAMILIES,
+    AttentionSite,
+    Family,
+    Projection,
+    QKNorm,
+    attention_sites,
+    register_family,
+)
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
 from headwise.pretrained.measure.measurement import Measurement, measure_model
@@ -19,6 +27,7 @@ from headwise.pretrained.text.material import text_material
 
 __all__ = [
     "FAMILIES",
+    "AttentionSite",
     "Budget",
     "Compressed",
     "CompressionPlan",
@@ -27,6 +36,8 @@ __all__ = [
     "Inspection",
     "Material",
     "Measurement",
+    "Projection",
+    "QKNorm",
     "apply_plan",
     "attention_sites",
     "compress",

@@ -12,6 +12,7 @@ from torch import nn
 
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.adapters import AttentionSite, attention_sites, read_weights
+from headwise.pretrained.measure.agreement import require_described
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.curves import LayerCurves, checked_curves
 from headwise.pretrained.measure.memory import sums_ceiling
@@ -62,6 +63,7 @@ def measure_model(
     kept = Kept(measurement_key(model, batches, objective, seed) if cache else None)
     tensors = kept.read()
     if tensors is None:
+        require_described(model, sites, batches)
         tensors = _measured(model, sites, objective, batches, seed, memory, kept, on_progress)
         kept.finish(tensors)
     objective.restore(tensors)

@@ -21,7 +21,7 @@ class Observed:
     """One batch in one layer. Without padding, so causality is the only mask.
 
     `projected` are queries and keys as projected; `query` and `key` after the layer's norm, if it
-    has one, and before RoPE.
+    has one, and before RoPE. `context` is what the model itself made of them, heads side by side.
     """
 
     site: AttentionSite
@@ -30,6 +30,7 @@ class Observed:
     rotation: tuple[Tensor, Tensor] | None
     bias: Tensor | None
     norms: dict[str, nn.Module]
+    context: Float[Tensor, "b t width"]
 
     def __post_init__(self) -> None:
         self.query = self.normed("query", self.projected["query"])
@@ -103,18 +104,25 @@ def observe(
             seen[layer, "rotation"] = given.get("position_embeddings") if site.rotary else None
             seen[layer, "bias"] = given.get("position_bias")
 
+        def before_output(module: nn.Module, inputs: Any) -> None:
+            seen[layer, "context"] = inputs[0]
+
         def finish(module: nn.Module, inputs: Any, output: Any) -> None:
+            context = seen.pop((layer, "context")) if site.output_inside else output[0]
             query, key, value, rotation, bias = (
                 seen.pop((layer, role)) for role in ("query", "key", "value", "rotation", "bias")
             )
             if site.position_bias and bias is None and len(output) == 3:
                 bias = output[1]  # this layer made them
             pair = {"query": query, "key": key}
-            look(layer, Observed(site, pair, value, rotation, bias, modules))
+            look(layer, Observed(site, pair, value, rotation, bias, modules, context.float()))
 
         attention = model.get_submodule(site.path)
         handles.append(attention.register_forward_pre_hook(start, with_kwargs=True))
         handles.append(attention.register_forward_hook(finish))
+        if site.output_inside:
+            output = model.get_submodule(site.output)
+            handles.append(output.register_forward_pre_hook(before_output))
 
     for layer, site in enumerate(sites):
         watch(layer, site)

@@ -1,9 +1,9 @@
 """Plans in which all layers have one shape, so that stock transformers may open the result.
 
 Which shapes a stock configuration can express: Llama-like ones a number of heads (their head size
-fixes RoPE's frequencies, which a reduced head no longer has); ViT a number of heads and one size
-for queries, keys and values; BERT, DistilBERT and GPT-2 none, because their head size is hidden
-size / heads.
+fixes RoPE's frequencies, which a reduced head no longer has); ViT, DeiT and DINOv2 a number of
+heads and one size for queries, keys and values; the others none, because their head size is hidden
+size / heads, or because a norm or a bias ties all heads of all layers together.
 """
 
 from headwise.core.errors import require
@@ -21,8 +21,8 @@ def stock_reason(model_type: str) -> str | None:
     if FAMILIES[model_type].uniform is not None:
         return None
     return (
-        f"the {model_type} configuration has no head size of its own (it is hidden size / heads), "
-        "so stock transformers cannot open the result; headwise.from_pretrained does"
+        f"the {model_type} configuration cannot express fewer or smaller heads, so stock "
+        "transformers cannot open the result; headwise.from_pretrained does"
     )
 
 
@@ -38,6 +38,11 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
     The output bias that replaces the mean of what is cut off is not counted: half of the heads
     is half of the budget.
     """
+    shapes_there = {(s.heads, s.kv_heads, s.head_dim, s.hidden) for s in measurement.sites}
+    require(
+        len(shapes_there) == 1 and not any(site.cross for site in measurement.sites),
+        "uniform is for models whose attention layers are all of one shape and one kind",
+    )
     limit = budget.fraction * total(measurement, budget.counts)
     best: tuple[float, tuple[LayerShape, ...]] | None = None
     for heads, qk_dim, v_dim in _candidates(measurement):
