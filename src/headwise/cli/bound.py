@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.parse import whole_numbers
+from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
@@ -65,6 +66,7 @@ def phase_map(
     from headwise.report.files import figure_files, write_files
     from headwise.theory import head_count
 
+    check_can_write_into(out, "--out")
     found = head_count.phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )

@@ -21,7 +21,7 @@ class Twin:
         return self.place.replace(":", ".")
 
 
-_TASK = {"preset": "task", "length": "task"}
+_TASK = {"preset": "task", "length": "task", "trust": "task"}
 _BOX = {"low": "box", "high": "box"}
 _ATTACK = ("headwise.build.certify.certificate:Certificate.attack",)
 _HEAD_COUNT = "headwise.theory.head_count"
