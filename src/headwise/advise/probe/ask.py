@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.conclude import conclude, refuse, with_lengths
+from headwise.advise.probe.conclude import conclude, counts_heads, refuse, with_lengths
+from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
 from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
 from headwise.advise.probe.descent.lengths import measure_lengths
@@ -19,9 +18,10 @@ from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import LEAST_SAMPLES, Kind, Samples
 from headwise.advise.probe.samples.prepare import prepare
 from headwise.advise.probe.samples.readers import read
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
+from headwise.core.workers import worker_count
 
 DRAWN_SAMPLES = 20_000
 FIGURES = (".png", ".svg", ".pdf", ".html")
@@ -67,9 +67,13 @@ def probe(
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
     """
-    require(2 <= max_heads <= 64, f"max_heads is {max_heads}; the probe tries from 2 to 64 heads")
-    require(seconds > 0, f"seconds is {seconds}; a probe takes some time")
-    require(seed >= 0, "a seed is a whole number, not negative")
+    check_whole(max_heads, "max_heads", 2, 64)
+    check_whole(seed, "seed", 0)
+    require(
+        isinstance(seconds, int | float) and seconds > 0,
+        f"seconds is {seconds!r}; a probe takes some time, a number above 0",
+    )
+    worker_count(jobs)
     require(
         figure is None or Path(figure).suffix in FIGURES,
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
@@ -136,51 +140,73 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
         return refuse("the target is constant: it needs no head at all", "another target")
     counted = measure_sensitivity(function, seed)
     invariance = look_at_shorter(function, counted, seed)
-    if not train and (train is False or _settles(counted, invariance)):
-        return conclude(counted=counted, invariance=invariance, clock=clock)
+    extremum = None
+    if counted.sparse and not invariance.grows_with_length:
+        extremum = examine_extremum(function, counted, invariance.permutations, seed)
+    if not train and (train is False or counts_heads(counted, invariance, extremum)):
+        return conclude(counted=counted, invariance=invariance, extremum=extremum, clock=clock)
     drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
-    samples = Samples.of(drawn, _squeezed(function(drawn)), None, request.kind)
+    values = function(drawn)
+    kind = request.kind or ("classification" if function.answers_labels else None)
+    samples = Samples.of(drawn, values[:, 0] if values.shape[1] == 1 else values, None, kind)
     ordered = replace(request, positions=not invariance.permutations)
-    finding = _probe_samples(samples, ordered, counted, invariance)
+    finding = _probe_samples(samples, ordered, Counting(counted, invariance, extremum))
     if finding.heads is None or not invariance.permutations or samples.kind != "regression":
         return finding
     trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
     return with_lengths(finding, trend)
 
 
-def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
-    """A few tokens matter, of all lengths equally many, and they were counted at many inputs."""
-    return counted.sparse and counted.support >= 2 and not invariance.grows_with_length
+@dataclass(frozen=True)
+class Counting:
+    """What counting influential tokens gave."""
 
-
-def _squeezed(values: np.ndarray) -> np.ndarray:
-    return values[:, 0] if values.shape[1] == 1 else values
+    counted: Sensitivity | None = None
+    invariance: Invariance | None = None
+    extremum: Extremum | None = None
 
 
 def _probe_samples(
-    samples: Samples,
-    request: _Request,
-    counted: Sensitivity | None = None,
-    invariance: Invariance | None = None,
+    samples: Samples, request: _Request, counting: Counting | None = None
 ) -> Finding:
     if samples.constant:
         return refuse("the target is constant: it needs no head at all", "another target")
+    given, samples = samples.count, samples.without_repeats()
     if samples.count < LEAST_SAMPLES:
+        different = "" if samples.count == given else "different "
         return refuse(
-            f"{samples.count} samples are too few to tell heads from chance",
+            f"{samples.count} {different}samples are too few to tell heads from chance",
             f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
             "(probe(target=..., sampler=...))",
         )
     seed, clock = request.seed, request.clock
-    state = DescentFile(request.state, samples.fingerprint)
+    DescentFile(request.state, "")  # a file that is no state is said before any work
     positions = request.positions
     if positions is None:
         positions = choose_positions(samples, seed, clock)
-    data = prepare(samples, seed, positions)
-    transition = find_transition(data, request.max_heads, seed, clock, state, request.jobs)
+    finding = _train(samples, positions, request, counting)
+    tried = request.positions is not None or positions
+    if finding.heads is None and not tried and not clock.over:
+        other = _train(samples, True, request, counting)
+        finding = other if other.heads is not None else finding
+    return finding
+
+
+def _train(
+    samples: Samples,
+    positions: bool,
+    request: _Request,
+    counting: Counting | None,
+) -> Finding:
+    state = DescentFile(request.state, f"{samples.fingerprint}, positions {positions}")
+    data = prepare(samples, request.seed, positions)
+    most, seed, clock = request.max_heads, request.seed, request.clock
+    transition = find_transition(data, most, seed, clock, state, request.jobs)
+    known = counting or Counting()
     return conclude(
-        counted=counted,
-        invariance=invariance,
+        counted=known.counted,
+        invariance=known.invariance,
+        extremum=known.extremum,
         transition=transition,
         data=data,
         positions=positions,

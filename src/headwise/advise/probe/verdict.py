@@ -53,6 +53,18 @@ class HeadVerdict:
             held += max(below, above)
         return low, high
 
+    def doubted(self, chance: float, most_heads: int) -> "HeadVerdict":
+        """The same with this chance of the answer: what is left goes to its neighbours.
+
+        Half as much for every step away, so that interval and confidence come from one
+        distribution. The answer never becomes likelier than it was.
+        """
+        chance = min(chance, self.confidence)
+        far = {h: 0.5 ** abs(h - self.heads) for h in range(1, most_heads + 1) if h != self.heads}
+        share = (1 - chance) / (1 - self.confidence + sum(far.values()))
+        rest = {h: share * (self.probabilities.get(h, 0.0) + weight) for h, weight in far.items()}
+        return HeadVerdict(_ordered({**rest, self.heads: chance}))
+
     def joined_with(self, other: "HeadVerdict") -> "HeadVerdict":
         """Both lines of evidence together, as independent."""
         least = 1e-4
@@ -84,7 +96,7 @@ def judge(errors: Mapping[int, float], most_heads: int) -> HeadVerdict:
 
 def from_count(count: int, sure: bool) -> HeadVerdict:
     """What a count of influential tokens says: it can miss features, it cannot invent them."""
-    more = 0.005 if sure else 0.1
+    more = 0.005 if sure else 0.05
     return HeadVerdict({count: 1 - 1.1 * more, count + 1: more, count + 2: 0.1 * more})
 
 
@@ -104,4 +116,8 @@ def _surprised(density: float) -> float:
 
 def _normalised(weights: Mapping[int, float]) -> dict[int, float]:
     total = sum(weights.values())
-    return {heads: weight / total for heads, weight in weights.items()}
+    return _ordered({heads: weight / total for heads, weight in weights.items()})
+
+
+def _ordered(weights: Mapping[int, float]) -> dict[int, float]:
+    return {heads: weights[heads] for heads in sorted(weights)}

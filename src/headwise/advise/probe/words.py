@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
 from headwise.advise.probe.descent.lengths import LengthTrend
@@ -11,9 +12,10 @@ from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
 
 
-def sentence(verdict: HeadVerdict, confidence: float, transition: Transition | None) -> str:
+def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
     """The answer, and where the error falls, in two sentences."""
     heads, (low, high) = verdict.heads, verdict.interval
+    confidence = verdict.confidence
     word = "head" if heads == 1 else "heads"
     parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
     errors = transition.errors() if transition is not None else {}
@@ -55,7 +57,17 @@ def rank_notes(heads: int, transition: Transition | None) -> list[str]:
     ]
 
 
-def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) -> list[str]:
+def pooled_notes(transition: Transition | None) -> list[str]:
+    """What a network without attention reaches."""
+    if transition is None or transition.pooled is None:
+        return []
+    enough = "as good as any: one head is enough" if transition.pooling_suffices else "not enough"
+    return [f"A mean over the tokens, without attention, is {enough} ({transition.pooled:.1e})."]
+
+
+def counted_notes(
+    counted: Sensitivity | None, invariance: Invariance | None, extremum: Extremum | None
+) -> list[str]:
     """How many tokens matter, and whether their order and their number do."""
     if counted is None:
         return []
@@ -78,6 +90,8 @@ def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) ->
                 for length, count in sorted(invariance.counts_by_length.items())
             )
             notes.append(f"Influential tokens by length: {counts}.")
+    if extremum is not None and extremum.failed:
+        notes.append(f"That is no number of heads: {extremum.failed}.")
     return notes
 
 

@@ -34,10 +34,13 @@ from headwise.advise.probe.counting.sensitivity import (
 from headwise.advise.probe.samples.function import TargetFunction
 
 _INPUTS = 256
-_SAME, _SAME_NOISY = 1e-6, 0.05  # of the target's deviation: what counts as the same value
+_SAME = 1e-6  # of the target's deviation: what counts as the same value
 _REPEATS = 16  # calls over which a noisy value is averaged
-_VIOLATIONS = 0.02  # share of sequences that may fail; of noisy targets more, since counting errs
-_NOISY_VIOLATIONS = 0.1
+_ALLOWED = {"merge": 0.02, "repeat": 0.02, "drop": 0.02}  # share of sequences that may fail
+# Of a noisy target counting misses tokens that matter little. So what is measured is the mean
+# square of the change (at most 1, in units of the variance), and tests that take the missed
+# tokens away forgive more: of 25 noisy retrieval tasks up to 0.02, 0.4 and 0.35.
+_ALLOWED_NOISY = {"merge": 0.06, "repeat": 0.6, "drop": 0.6}
 _ALWAYS = 0.9  # a position that matters in this share of the sequences is read for itself
 _FEW = 32  # sequences without which a test says nothing
 _SHIFTS = 8  # neighbours that a sequence is compared with
@@ -46,7 +49,7 @@ _STREAM = 0xE87
 
 @dataclass(frozen=True)
 class Extremum:
-    """`violations` are shares of sequences that failed, by test; `crowd` counts a crowd's tokens."""
+    """`violations` by test, and how many tokens matter in a `crowd`; `count` in other sequences."""
 
     violations: dict[str, float]
     crowd: int
@@ -66,10 +69,10 @@ class Extremum:
                 f"of a sequence filled with tokens that mattered in others {self.crowd} matter, "
                 f"not {self.count}: effects add up as in a sum"
             )
-        allowed = _NOISY_VIOLATIONS if self.noisy else _VIOLATIONS
-        for test, share in self.violations.items():
-            if share > allowed:
-                return f"{_FAILURES[test]} ({share:.0%} of the sequences)"
+        allowed = _ALLOWED_NOISY if self.noisy else _ALLOWED
+        for test, violation in self.violations.items():
+            if violation > allowed[test]:
+                return _FAILURES[test]
         if "merge" not in self.violations:
             return "too few sequences could be compared"
         return None
@@ -89,21 +92,34 @@ def examine_extremum(
     rng = np.random.default_rng([seed, _STREAM])
     inputs = target.draw(_INPUTS, (seed, _STREAM))
     matters = influential(target, inputs, counted.method, counted.noise, rng)
-    crowds = _crowds(inputs, matters, permutations, rng)
-    in_crowds = influential(target, crowds, counted.method, _noise_of(target, inputs, crowds, counted), rng)
-    crowd = recurring(in_crowds.sum(1))
     same = _Same(target, inputs, counted.noise)
-    violations = {}
-    for sequences, mask in ((inputs, matters), (crowds, in_crowds)):
-        for test, share in {
-            "merge": _merge(same, sequences, mask, permutations),
-            "repeat": _repeat(same, sequences, mask, rng) if permutations else None,
-            "drop": _drop(same, sequences, mask, rng) if permutations else None,
-        }.items():
-            if share is not None:
-                violations[test] = max(share, violations.get(test, 0.0))
     count = max(counted.count, recurring(matters.sum(1)))
-    return Extremum(violations, crowd, count, counted.noise > NOISE_FREE)
+    first = Extremum(
+        _violations(same, inputs, matters, permutations, rng), count, count, same.noisy
+    )
+    if not first.shown:
+        return first
+    crowds = _crowds(inputs, matters, permutations, rng)
+    noise = _noise_of(target, inputs, crowds, counted)
+    in_crowds = influential(target, crowds, counted.method, noise, rng)
+    later = _violations(same, crowds, in_crowds, permutations, rng)
+    worst = {test: max(value, later.get(test, 0.0)) for test, value in first.violations.items()}
+    return Extremum(worst, recurring(in_crowds.sum(1)), count, same.noisy)
+
+
+def _violations(
+    same: "_Same",
+    inputs: np.ndarray,
+    matters: np.ndarray,
+    permutations: bool,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    found = {
+        "merge": _merge(same, inputs, matters, permutations),
+        "repeat": _repeat(same, inputs, matters, rng) if permutations else None,
+        "drop": _drop(same, inputs, matters, rng) if permutations else None,
+    }
+    return {test: value for test, value in found.items() if value is not None}
 
 
 def _noise_of(
@@ -119,15 +135,13 @@ class _Same:
     def __init__(self, target: TargetFunction, inputs: np.ndarray, noise: float) -> None:
         self.target, self.scale = target, target.deviation(inputs)
         self.noisy = noise > NOISE_FREE
-        error = noise * np.sqrt(2 / _REPEATS)
-        self.allowed = 5 * error + _SAME_NOISY if self.noisy else _SAME
 
     def violated(self, first: np.ndarray, second: np.ndarray) -> float:
-        """The share of sequences whose values differ."""
-        change = np.abs(self._values(first) - self._values(second)) / self.scale
+        """The share of sequences whose values differ; of noisy targets the mean square change."""
+        change = (np.abs(self._values(first) - self._values(second)) / self.scale).max(-1)
         if self.noisy:
-            return float(np.minimum(change.max(-1)**2,1).mean())
-        return float((change.max(-1) > self.allowed).mean())
+            return float(np.minimum(change**2, 1).mean())
+        return float((change > _SAME).mean())
 
     def _values(self, inputs: np.ndarray) -> np.ndarray:
         calls = [self.target(inputs) for _ in range(_REPEATS if self.noisy else 1)]

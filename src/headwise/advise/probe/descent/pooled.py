@@ -15,15 +15,17 @@ from headwise.advise.probe.samples.prepare import Prepared
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
 
 CHANNELS, WIDTH = 48, 64
-RATES = (3e-3, 1e-2)  # smooth targets are learnt at the first, kinks sharpen at the second
-STEPS = 6000
+PLANS = ((12_000, 3e-3, True), (6_000, 1e-2, False))  # steps, rate, kinks spread over the tokens
 _STEEPNESS = 3.0
 _SEEN = 1024  # sequences that the initial weights are fitted to
 _STREAM = 0x9001
 
 
-def pooled_error(data: Prepared, seed: int, clock: Clock, steps: int = STEPS) -> float | None:
-    """The held-out error of the better of two rates; None if the time was over before."""
+def pooled_error(data: Prepared, seed: int, clock: Clock, share: float = 1.0) -> float | None:
+    """The held-out error of the better of two trainings; None if the time was over before.
+
+    Smooth targets are learnt by the first, kinks sharpen in the second. `share` of the steps.
+    """
     shape = ClassTokenShape(
         token_dim=data.train.inputs.shape[2],
         embed_dim=CHANNELS,
@@ -32,11 +34,11 @@ def pooled_error(data: Prepared, seed: int, clock: Clock, steps: int = STEPS) ->
         readout=MLPShape(widths=(READOUT_WIDTH,), activation="gelu"),
         outputs=data.train.targets.shape[1],
     )
-    clock.planned += len(RATES) * steps
+    clock.planned += sum(round(share * steps) for steps, _, _ in PLANS)
     errors = []
-    for number, rate in enumerate(RATES):
-        start = _initial(data, shape, seed, spread_kinks=number == 0)
-        trained = train_on(data, shape, start, seed, 0, steps, rate, clock)
+    for steps, rate, spread in PLANS:
+        start = _initial(data, shape, seed, spread)
+        trained = train_on(data, shape, start, seed, 0, round(share * steps), rate, clock)
         if trained is None:
             return None
         errors.append(held_out_error(data, shape, trained[0]))

@@ -28,6 +28,7 @@ class TargetFunction:
         self._function, self._sampler = function, sampler
         self._torch = False
         self.answers_in_double = True
+        self.answers_labels = False
 
     def draw(self, count: int, seed: Sequence[int]) -> Float[np.ndarray, "count length dim"]:
         """Inputs in double precision."""
@@ -65,6 +66,7 @@ class TargetFunction:
             f"{len(inputs)} sequences; expected one number, or one row of numbers, a sequence",
         )
         self.answers_in_double = answer.dtype == np.float64
+        self.answers_labels = answer.dtype.kind == "b" and answer.ndim == 1
         values = answer.astype(np.float64).reshape(len(inputs), -1)
         require(bool(np.isfinite(values).all()), "the target returned NaN or infinite values")
         return values

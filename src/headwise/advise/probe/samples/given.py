@@ -2,18 +2,20 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.training.samples.specification import Loss
 
 Kind = Literal["regression", "classification"]
 LEAST_SAMPLES = 500
 MOST_CLASSES = 100
+SIZES, TARGET_SIZES = (1e-15, 1e15), (1e-100, 1e100)  # squares of inputs are single precision
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,28 @@ class Samples:
                 digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def first_of_its_kind(self) -> Bool[np.ndarray, " samples"]:
+        """True for a sequence that did not occur before: only those are tried and trained on.
+
+        A repeated sequence in the held-out part would be known from training.
+        """
+        rows = np.ascontiguousarray(self.inputs.reshape(self.count, -1))
+        if self.mask is not None:
+            rows = np.concatenate([rows, self.mask], 1).astype(np.float32)
+        _, places = np.unique(rows.view(f"V{rows.shape[1] * 4}").ravel(), return_index=True)
+        first = np.zeros(self.count, bool)
+        first[places] = True
+        return first
+
+    def without_repeats(self) -> "Samples":
+        """The same with every sequence once."""
+        if self.first_of_its_kind.all():
+            return self
+        keep = self.first_of_its_kind
+        mask = None if self.mask is None else self.mask[keep]
+        return Samples(self.inputs[keep], self.targets[keep], mask, self.kind)
+
     @classmethod
     def of(cls, inputs: Any, targets: Any, mask: Any = None, kind: Kind | None = None) -> "Samples":
         """Check what the user gave; sequences of different lengths come as a list."""
@@ -77,8 +101,9 @@ class Samples:
             require(bool(keep.any(1).all()), "the mask leaves a sequence without a token")
             tokens = np.where(keep[:, :, None], tokens, 0)
             keep = None if keep.all() else keep
-        tokens = tokens.astype(np.float32)
         require(bool(np.isfinite(tokens).all()), "the inputs hold NaN or infinite values")
+        _check_size(tokens, "inputs", *SIZES)
+        tokens = tokens.astype(np.float32)
         kind = _guess(values) if kind is None else kind
         require(
             kind in ("regression", "classification"), "kind is 'regression' or 'classification'"
@@ -93,7 +118,7 @@ class Samples:
 
 
 def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    arrays = [_array(row, "a sequence") for row in rows]
+    arrays = [_array(row, "tokens of a sequence") for row in rows]
     arrays = [row[:, None] if row.ndim == 1 else row for row in arrays]
     dims = {row.shape[1] for row in arrays if row.ndim == 2}
     require(
@@ -111,9 +136,27 @@ def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
 def _array(values: Any, name: str) -> np.ndarray:
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:  # rows of different lengths
+        raise InputError(
+            f"{name} do not form an array ({error}); sequences may differ in length, not in "
+            "token_dim, and are then a list of arrays (length, token_dim)"
+        ) from error
     require(array.ndim >= 1, f"{name} is a single value, not an array")
     return array
+
+
+def _check_size(values: np.ndarray, name: str, least: float, most: float) -> None:
+    """Numbers whose squares are numbers."""
+    if values.dtype.kind != "f":
+        return
+    largest = float(np.abs(values).max())
+    require(
+        largest == 0 or least <= largest <= most,
+        f"the largest of the {name} is {largest:.1e}; give them in units in which it is between "
+        f"{least:g} and {most:g}",
+    )
 
 
 def _guess(values: np.ndarray) -> Kind:
@@ -128,6 +171,7 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     require(values.dtype.kind in "fiub", f"targets of type {values.dtype} are not numbers")
     numbers = values.astype(np.float64).reshape(len(values), -1)
     require(bool(np.isfinite(numbers).all()), "the targets hold NaN or infinite values")
+    _check_size(numbers, "targets", *TARGET_SIZES)
     return numbers
 
 
