@@ -6,13 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.conclude import conclude, counts_heads, refuse, with_lengths
+from headwise.advise.probe.conclude import (
+    conclude,
+    counts_heads,
+    refuse,
+    with_head_dim,
+    with_lengths,
+)
 from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
 from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
+from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import choose_positions, find_transition
+from headwise.advise.probe.descent.transition import (
+    WIDE_HEAD_DIM,
+    choose_positions,
+    find_transition,
+)
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import LEAST_SAMPLES, Kind, Samples
@@ -21,7 +32,6 @@ from headwise.advise.probe.samples.readers import read
 from headwise.core.errors import check_whole, require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
-from headwise.core.workers import worker_count
 
 DRAWN_SAMPLES = 20_000
 FIGURES = (".png", ".svg", ".pdf", ".html")
@@ -73,7 +83,12 @@ def probe(
         isinstance(seconds, int | float) and seconds > 0,
         f"seconds is {seconds!r}; a probe takes some time, a number above 0",
     )
-    worker_count(jobs)
+    if jobs is not None:
+        check_whole(jobs, "jobs", 1)
+    require(
+        positions is None or isinstance(positions, bool),
+        f"positions is {positions!r}; it is True, False, or None to find out",
+    )
     require(
         figure is None or Path(figure).suffix in FIGURES,
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
@@ -141,7 +156,8 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
     counted = measure_sensitivity(function, seed)
     invariance = look_at_shorter(function, counted, seed)
     extremum = None
-    if counted.sparse and not invariance.grows_with_length:
+    fair = invariance.permutations or counted.method != "copies"  # a copy stands elsewhere
+    if counted.sparse and fair and not invariance.grows_with_length:
         extremum = examine_extremum(function, counted, invariance.permutations, seed)
     if not train and (train is False or counts_heads(counted, invariance, extremum)):
         return conclude(counted=counted, invariance=invariance, extremum=extremum, clock=clock)
@@ -203,7 +219,7 @@ def _train(
     most, seed, clock = request.max_heads, request.seed, request.clock
     transition = find_transition(data, most, seed, clock, state, request.jobs)
     known = counting or Counting()
-    return conclude(
+    finding = conclude(
         counted=known.counted,
         invariance=known.invariance,
         extremum=known.extremum,
@@ -212,3 +228,8 @@ def _train(
         positions=positions,
         clock=clock,
     )
+    if finding.heads is None:
+        return finding
+    wide = [d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM]
+    steps = transition.descents[0].plan.tuning_steps
+    return with_head_dim(finding, measure_head_dim(data, wide[0], finding.heads, steps, clock))

@@ -18,6 +18,7 @@ from math import exp, log
 from headwise.advise.probe.verdict import FLOOR
 
 LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
+MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
 STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
 AS_GOOD = 1.3  # an error within this factor of another is as good
 LARGEST_FLOOR = 0.1  # of a constant's error: what may stay unexplained
@@ -37,7 +38,7 @@ class Reading:
     def stands_out(self) -> bool:
         """The error falls at the answer, and hardly after."""
         if self.heads == 1:
-            return self.rest < LEAST_STEP / 2
+            return self.rest < MOST_REST
         return self.step > max(LEAST_STEP, STANDS_OUT * self.rest)
 
     @property

@@ -9,6 +9,7 @@ from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.finding import COLUMNS, Finding
@@ -19,6 +20,7 @@ from headwise.advise.probe.words import (
     counted_notes,
     counted_rows,
     data_notes,
+    head_dim_note,
     length_notes,
     length_rows,
     pooled_notes,
@@ -97,13 +99,32 @@ def counts_heads(
     return counted.sparse and counted.support >= 2 and shown and not grows
 
 
+def with_head_dim(finding: Finding, found: HeadDim | None) -> Finding:
+    """The finding with the dimensions of a head."""
+    if found is None:
+        return finding
+    rows = [
+        ("head dimension", "error after the cut", finding.heads, dim, None, None, error)
+        for dim, error in found.errors.items()
+    ]
+    return replace(
+        finding,
+        head_dim=found,
+        notes=(*finding.notes, head_dim_note(found)),
+        evidence=_with_rows(finding, rows),
+    )
+
+
+def _with_rows(finding: Finding, rows: list[tuple[object, ...]]) -> pd.DataFrame:
+    more = pd.DataFrame(rows, columns=list(COLUMNS))
+    records = [*finding.evidence.to_dict("records"), *more.to_dict("records")]
+    return pd.DataFrame(records, columns=list(COLUMNS))
+
+
 def with_lengths(finding: Finding, trend: LengthTrend) -> Finding:
     """The finding with what the lengths add to it."""
-    rows = pd.DataFrame(length_rows(trend), columns=list(COLUMNS))
     return replace(
         finding,
         notes=(*finding.notes, *length_notes(finding.heads, trend)),
-        evidence=pd.DataFrame(
-            [*finding.evidence.to_dict("records"), *rows.to_dict("records")], columns=list(COLUMNS)
-        ),
+        evidence=_with_rows(finding, length_rows(trend)),
     )

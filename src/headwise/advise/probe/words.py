@@ -5,6 +5,7 @@ import pandas as pd
 from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
 from headwise.advise.probe.finding import ERROR
@@ -55,6 +56,16 @@ def rank_notes(heads: int, transition: Transition | None) -> list[str]:
         f"heads the error is {narrow:.1e} with {HEAD_DIM} dimensions a head and {wide:.1e} with "
         f"{WIDE_HEAD_DIM}."
     ]
+
+
+def head_dim_note(found: HeadDim) -> str:
+    """How wide a head is to be."""
+    low, high = found.interval
+    errors = ", ".join(f"{dim}: {error:.1e}" for dim, error in found.errors.items())
+    return (
+        f"A head needs {found.value} value dimension{'s' if found.value > 1 else ''} ({low}–{high}; "
+        f"error by dimensions: {errors}) and {found.query_key} query–key dimension."
+    )
 
 
 def pooled_notes(transition: Transition | None) -> list[str]:

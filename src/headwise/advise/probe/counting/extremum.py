@@ -179,7 +179,10 @@ def _merge(
     """
     others, theirs = np.roll(inputs, 1, 0), np.roll(matters, 1, 0)
     if permutations:
-        (inputs, matters), (others, theirs) = _sorted(inputs, matters, 1), _sorted(others, theirs, 0)
+        (inputs, matters), (others, theirs) = (
+            _sorted(inputs, matters, 1),
+            _sorted(others, theirs, 0),
+        )
     always = matters.mean(0) > _ALWAYS if not permutations else np.zeros(inputs.shape[1], bool)
     pairs = []
     for shift in range(_SHIFTS):

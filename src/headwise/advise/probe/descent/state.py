@@ -55,9 +55,10 @@ class DescentFile:
         if self._path is None or not descent.finished:
             return
         with self._lock:
-            data = asdict(descent)
-            del data["plan"], data["finished"]
-            self._descents[_key(descent.plan)] = data
+            self._descents[_key(descent.plan)] = {
+                name: getattr(descent, name)
+                for name in ("errors", "train_errors", "removal_costs", "token_counts")
+            }
             write_file(self._path, json.dumps(self._content))
 
 

@@ -76,7 +76,7 @@ class Samples:
     @classmethod
     def of(cls, inputs: Any, targets: Any, mask: Any = None, kind: Kind | None = None) -> "Samples":
         """Check what the user gave; sequences of different lengths come as a list."""
-        if isinstance(inputs, list | tuple) and len({len(row) for row in inputs}) > 1:
+        if isinstance(inputs, list | tuple) and _ragged(inputs):
             require(mask is None, "a mask goes with an array; a list of sequences has its lengths")
             inputs, mask = _pad(inputs)
         tokens = _array(inputs, "inputs")
@@ -92,8 +92,10 @@ class Samples:
             f"there are {len(tokens)} sequences but targets of shape {values.shape}; expected "
             f"({len(tokens)},) or ({len(tokens)}, outputs)",
         )
-        keep = None if mask is None else _array(mask, "mask").astype(bool)
+        keep = None if mask is None else _array(mask, "mask")
         if keep is not None:
+            require(keep.dtype.kind in "biuf", f"a mask is true or false, not {keep.dtype}")
+            keep = keep.astype(bool)
             require(
                 keep.shape == tokens.shape[:2],
                 f"the mask has shape {keep.shape}, the sequences {tokens.shape[:2]}",
@@ -115,6 +117,15 @@ class Samples:
     def constant(self) -> bool:
         """Every output is the same for all sequences."""
         return bool((self.targets.min(0) == self.targets.max(0)).all())
+
+
+def _ragged(rows: Any) -> bool:
+    """Sequences of different lengths."""
+    require(
+        all(hasattr(row, "__len__") for row in rows),
+        "inputs are a list of sequences; some of them are no sequence",
+    )
+    return len({len(row) for row in rows}) > 1
 
 
 def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
