@@ -37,8 +37,8 @@ def collect(file: Path, seed: int, tasks: int) -> None:
             continue
         task = draw_task(seed, index)
         drawn = task.sample(SAMPLES, (seed, index, 1))
-        samples = Samples.of(drawn.inputs, drawn.targets, drawn.mask).without_repeats()
-        if samples.constant or samples.count < 500:
+        samples = Samples.of(drawn.inputs, drawn.targets, drawn.mask)
+        if samples.constant or samples.distinct < 500:
             continue
         clock = Clock(1e6)
         positions = choose_positions(samples, 0, clock)

@@ -26,10 +26,11 @@ from headwise.advise.probe.descent.transition import (
 )
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
-from headwise.advise.probe.samples.given import LEAST_SAMPLES, Kind, Samples
+from headwise.advise.probe.samples.given import Kind, Samples
+from headwise.advise.probe.samples.options import check_options, too_few
 from headwise.advise.probe.samples.prepare import prepare
 from headwise.advise.probe.samples.readers import read
-from headwise.core.errors import check_whole, require
+from headwise.core.errors import require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
 
@@ -77,17 +78,14 @@ def probe(
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
     """
-    check_whole(max_heads, "max_heads", 2, 64)
-    check_whole(seed, "seed", 0)
-    require(
-        isinstance(seconds, int | float) and seconds > 0,
-        f"seconds is {seconds!r}; a probe takes some time, a number above 0",
-    )
-    if jobs is not None:
-        check_whole(jobs, "jobs", 1)
-    require(
-        positions is None or isinstance(positions, bool),
-        f"positions is {positions!r}; it is True, False, or None to find out",
+    check_options(
+        max_heads=max_heads,
+        seconds=seconds,
+        seed=seed,
+        jobs=jobs,
+        positions=positions,
+        train=train,
+        state=state,
     )
     require(
         figure is None or Path(figure).suffix in FIGURES,
@@ -103,7 +101,8 @@ def probe(
         (inputs is None) == (targets is None) and (target is None) == (sampler is None),
         "give inputs and targets, or a target function and its sampler",
     )
-    require((inputs is None) != (target is None), "give either data or a function, not both")
+    found = "there is neither" if inputs is None else "not both"
+    require((inputs is None) != (target is None), f"give either data or a function; {found}")
     request = _Request(
         clock=Clock(seconds, on_progress),
         max_heads=max_heads,
@@ -162,9 +161,7 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
     if not train and (train is False or counts_heads(counted, invariance, extremum)):
         return conclude(counted=counted, invariance=invariance, extremum=extremum, clock=clock)
     drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
-    values = function(drawn)
-    kind = request.kind or ("classification" if function.answers_labels else None)
-    samples = Samples.of(drawn, values[:, 0] if values.shape[1] == 1 else values, None, kind)
+    samples = Samples.of(drawn, function.as_given(function(drawn)), None, request.kind)
     ordered = replace(request, positions=not invariance.permutations)
     finding = _probe_samples(samples, ordered, Counting(counted, invariance, extremum))
     if finding.heads is None or not invariance.permutations or samples.kind != "regression":
@@ -185,16 +182,11 @@ class Counting:
 def _probe_samples(
     samples: Samples, request: _Request, counting: Counting | None = None
 ) -> Finding:
+    few = too_few(samples)
+    if few is not None:
+        return refuse(*few)
     if samples.constant:
         return refuse("the target is constant: it needs no head at all", "another target")
-    given, samples = samples.count, samples.without_repeats()
-    if samples.count < LEAST_SAMPLES:
-        different = "" if samples.count == given else "different "
-        return refuse(
-            f"{samples.count} {different}samples are too few to tell heads from chance",
-            f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
-            "(probe(target=..., sampler=...))",
-        )
     seed, clock = request.seed, request.clock
     DescentFile(request.state, "")  # a file that is no state is said before any work
     positions = request.positions
