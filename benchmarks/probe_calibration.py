@@ -50,6 +50,7 @@ def collect(file: Path, seed: int, tasks: int) -> None:
             "right": [str(each) for each in task.acceptable],
             "positions": positions,
             "pooled": found.pooled,
+            "labels": found.labels,
             "seconds": clock.elapsed,
             "descents": [
                 {
@@ -108,7 +109,7 @@ def _transition(row: dict[str, Any]) -> Transition:
         )
         for d in row["descents"]
     )
-    return Transition(descents, MOST_HEADS, row["pooled"])
+    return Transition(descents, MOST_HEADS, row["pooled"], row["labels"])
 
 
 def _is_right(verdict: Any, row: dict[str, Any]) -> bool:

@@ -189,6 +189,7 @@ def _probe_samples(
         return refuse("the target is constant: it needs no head at all", "another target")
     seed, clock = request.seed, request.clock
     DescentFile(request.state, "")  # a file that is no state is said before any work
+    clock.compile()
     positions = request.positions
     if positions is None:
         positions = choose_positions(samples, seed, clock)

@@ -21,7 +21,7 @@ LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
 MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
 STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
 AS_GOOD = 1.3  # an error within this factor of another is as good
-LARGEST_FLOOR = 0.1  # of a constant's error: what may stay unexplained
+LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.1, 0.4  # of a constant's: what may stay unexplained
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Reading:
 MOST = 0.99
 # constant, step, rest, log of the floor, agreement
 ONE_HEAD = (1.0, 0.0, -4.0, -0.5, 0.0)
-SEVERAL_HEADS = (-2.5, 0.8, -4.0, -0.4, 1.0)
+SEVERAL_HEADS = (-2.5, 1.6, -4.0, 0.0, 1.0)
 
 
-def pooling_suffices(pooled: float, best: float) -> bool:
-    """A mean over the tokens is as good as any number of heads."""
-    return pooled + FLOOR <= AS_GOOD * (best + FLOOR)
+def pooling_suffices(pooled: float, best: float, floor: float) -> bool:
+    """A mean over the tokens is as good as any number of heads; below `floor` all are."""
+    return pooled + floor <= AS_GOOD * (best + floor)

@@ -54,6 +54,10 @@ def conclude(
         columns=list(COLUMNS),
     )
     notes = [*counted_notes(counted, invariance, extremum), *data_notes(data, positions)]
+    if clock.compiling > 1:
+        notes.append(
+            f"Compiling the training kernel, once on a machine, took {clock.compiling:.0f} s."
+        )
     rest = {"evidence": table, "seconds": clock.elapsed}
     verdict = None
     if counted is not None and counts_heads(counted, invariance, extremum):
@@ -85,6 +89,7 @@ def conclude(
         settled_by="" if verdict.confidence >= CONFIDENT else MORE,
         interval=verdict.interval,
         confidence=verdict.confidence,
+        layers=1,  # the networks that reach this error, or the extrema counted, need no more
         notes=tuple(notes),
         **rest,
     )

@@ -1,6 +1,6 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import LARGEST_FLOOR, Reading
+from headwise.advise.probe.calibration import LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS, Reading
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
 from headwise.advise.probe.verdict import HeadVerdict
@@ -91,7 +91,7 @@ def _unlearnt(transition: Transition, clock: Clock, noise: float) -> Obstacle | 
             "target is noise, or one attention layer cannot learn it",
             _DEEPER,
         )
-    if error - noise > LARGEST_FLOOR:
+    if error - noise > (LARGEST_FLOOR_OF_LABELS if transition.labels else LARGEST_FLOOR):
         return (
             f"{error:.0%} of the target stays unexplained by any number of heads; it is noise, or "
             "something that one attention layer does not learn and that may need heads of its own",

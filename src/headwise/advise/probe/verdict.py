@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
-FLOOR = 3e-4
+FLOOR, FLOOR_OF_LABELS = 3e-4, 2e-2  # a cross-entropy falls on and on as borders sharpen
 ENOUGH_SPREAD = 0.2
 SURPRISES, SURPRISE_RANGE = 0.02, 10.0  # share, and the range of c over which they spread
 CREDIBLE = 0.95
@@ -75,10 +75,13 @@ class HeadVerdict:
         return HeadVerdict(_normalised(product))
 
 
-def judge(errors: Mapping[int, float], most_heads: int) -> HeadVerdict:
-    """`errors` by number of heads, from `most_heads` down to where the answer was clear."""
+def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) -> HeadVerdict:
+    """`errors` by number of heads, from `most_heads` down to where the answer was clear.
+
+    Errors below `floor` are as good as none.
+    """
     fewest = min(errors)
-    raised = {heads: error + FLOOR for heads, error in errors.items()}
+    raised = {heads: error + floor for heads, error in errors.items()}
     costs = {
         heads: log(error / min(raised[more] for more in raised if more > heads))
         for heads, error in raised.items()

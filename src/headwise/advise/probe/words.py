@@ -62,9 +62,10 @@ def head_dim_note(found: HeadDim) -> str:
     """How wide a head is to be."""
     low, high = found.interval
     errors = ", ".join(f"{dim}: {error:.1e}" for dim, error in found.errors.items())
+    noun = "dimension" if found.value == 1 else "dimensions"
     return (
-        f"A head needs {found.value} value dimension{'s' if found.value > 1 else ''} ({low}–{high}; "
-        f"error by dimensions: {errors}) and {found.query_key} query–key dimension."
+        f"A head needs {found.value} value {noun} ({low}–{high}; error by dimensions: {errors}) "
+        f"and {found.query_key} query–key dimension."
     )
 
 

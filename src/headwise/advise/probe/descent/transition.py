@@ -19,7 +19,7 @@ from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
 from headwise.advise.probe.samples.given import Samples
 from headwise.advise.probe.samples.prepare import Prepared, prepare
-from headwise.advise.probe.verdict import FLOOR, HeadVerdict, judge
+from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
 from headwise.core.workers import worker_count
 
 HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
@@ -40,6 +40,12 @@ class Transition:
     descents: tuple[Descent, ...]
     most_heads: int
     pooled: float | None = None  # error of a network without attention
+    labels: bool = False
+
+    @property
+    def solved(self) -> float:
+        """Errors below this are as good as none."""
+        return FLOOR_OF_LABELS if self.labels else FLOOR
 
     @property
     def in_time(self) -> bool:
@@ -70,7 +76,7 @@ class Transition:
     @property
     def verdict(self) -> HeadVerdict:
         """What the errors say of the number of heads."""
-        return judge(self.errors(), self.most_heads)
+        return judge(self.errors(), self.most_heads, self.solved)
 
     @property
     def best(self) -> float:
@@ -80,14 +86,18 @@ class Transition:
     @property
     def pooling_suffices(self) -> bool:
         """A mean over the tokens is as good as any number of heads."""
-        return self.pooled is not None and pooling_suffices(self.pooled, self.best)
+        return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
 
     def reading(self, heads: int, noise: float = 0.0) -> Reading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
-        errors = {h: error + FLOOR for h, error in self.errors().items()}
+        errors = {h: error + self.solved for h, error in self.errors().items()}
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
-        own = [judge(d.errors, self.most_heads).heads for d in self.descents if len(d.errors) > 1]
+        own = [
+            judge(d.errors, self.most_heads, self.solved).heads
+            for d in self.descents
+            if len(d.errors) > 1
+        ]
         return Reading(
             heads=heads,
             step=0.0 if fewer is None else log(fewer / errors[heads]),
@@ -125,11 +135,11 @@ def find_transition(
 
     first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
     found = run(data, first, clock, state, jobs)
-    transition = Transition(tuple(found), most_heads, pooled)
+    transition = Transition(tuple(found), most_heads, pooled, data.loss != "mse")
     if transition.hopeful and not transition.clear:
         longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
         found += run(data, longer, clock, state, jobs)
-    return Transition(tuple(found), most_heads, pooled)
+    return Transition(tuple(found), most_heads, pooled, data.loss != "mse")
 
 
 def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
