@@ -65,6 +65,13 @@ def test_outcomes_are_counted_by_class_and_in_total() -> None:
     assert json.loads(evaluation.to_json())["attempts"][2]["interval"] == [1, 2]
 
 
+def test_more_than_one_layer_is_a_refusal_of_one() -> None:
+    said = replace(attempt(0, 3, 0.99, acceptable=("refuse",), name="induction"), layers=2)
+    assert said.outcome == "refused rightly"
+    assert not said.confident_and_wrong
+    assert replace(said, acceptable=(3,)).outcome == "refused wrongly"
+
+
 def test_reliability_compares_what_was_stated_with_what_was_right() -> None:
     right = [attempt(i, 1, 0.92) for i in range(18)]
     wrong = [attempt(20 + i, 2, 0.92) for i in range(2)]

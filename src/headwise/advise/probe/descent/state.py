@@ -10,7 +10,8 @@ from headwise.advise.probe.descent.walk import Descent, DescentPlan
 from headwise.core.errors import InputError
 from headwise.core.files import write_file
 
-_KIND = "headwise probe, version 1"
+_KIND = "headwise probe, version 2"
+_POOLED = "without attention, seed {}"
 
 
 class DescentFile:
@@ -37,14 +38,27 @@ class DescentFile:
             token_counts=_by_heads(found["token_counts"]),
         )
 
+    def pooled(self, seed: int) -> float | None:
+        """The error without attention, if it was measured before."""
+        return self._descents.get(_POOLED.format(seed))
+
+    def put_pooled(self, seed: int, error: float | None) -> None:
+        """Keep the error without attention."""
+        if self._path is None or error is None:
+            return
+        with self._lock:
+            self._descents[_POOLED.format(seed)] = error
+            write_file(self._path, json.dumps(self._content))
+
     def put(self, descent: Descent) -> None:
         """Keep a finished descent."""
         if self._path is None or not descent.finished:
             return
         with self._lock:
-            data = asdict(descent)
-            del data["plan"], data["finished"]
-            self._descents[_key(descent.plan)] = data
+            self._descents[_key(descent.plan)] = {
+                name: getattr(descent, name)
+                for name in ("errors", "train_errors", "removal_costs", "token_counts")
+            }
             write_file(self._path, json.dumps(self._content))
 
 
