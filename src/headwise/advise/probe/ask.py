@@ -92,7 +92,8 @@ def probe(
         figure is None or Path(figure).suffix in FIGURES,
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
     )
-    check_can_write(figure, "the figure")
+    check_can_write(figure, "--figure (in Python figure=)")
+    check_can_write(state, "--state (in Python state=)")
     if data and all(isinstance(each, str | Path) for each in data):
         inputs, targets, mask = read(data, inputs, targets, mask, sequence)
     else:
