@@ -134,21 +134,18 @@ def test_a_stopped_probe_goes_on(short: None, tmp_path: Path) -> None:
     data, state = maxima(1000, 2), tmp_path / "state.json"
     options = {"max_heads": 3, "positions": False}
     whole = headwise.probe(*data, **options)
-    steps = []
 
     def stop(fraction: float, doing: str) -> None:
-        steps.append(fraction)
-        if fraction > 0.5:
+        if state.exists() and "removal_costs" in state.read_text():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         headwise.probe(*data, **options, state=state, jobs=1, on_progress=stop)
     (kept,) = (k for k in json.loads(state.read_text())["probes"].values() if k)
-    assert 0 < len(kept) < 4  # the control without attention and three descents
-    resumed = headwise.probe(*data, **options, state=state)
-    assert resumed.to_data()["evidence"] == whole.to_data()["evidence"]
-    again = headwise.probe(*data, **options, state=state, on_progress=stop)  # nothing is trained
-    assert again.to_data()["evidence"] == whole.to_data()["evidence"]
+    assert 0 < len(kept) < 4  # the control without attention, and fewer than three descents
+    for _ in range(2):  # the first time the rest is trained, the second time nothing
+        resumed = headwise.probe(*data, **options, state=state)
+        assert resumed.to_data()["evidence"] == whole.to_data()["evidence"]
     other = headwise.probe(*maxima(1000, 1), **options, state=state)
     assert other.to_data()["evidence"] != whole.to_data()["evidence"]
 
@@ -178,12 +175,9 @@ GOOD = np.zeros((10, 4, 2))
         ({"inputs": GOOD, "targets": np.ones(10), "seconds": 0}, "some time"),
         ({"inputs": GOOD, "targets": np.ones(10), "kind": "ranking"}, "kind is"),
         ({"inputs": [np.ones((2, 3)), np.ones((3, 2))], "targets": np.ones(2)}, "same token_dim"),
-        ({"inputs": [np.ones((2, 3)), np.ones((2, 2))], "targets": np.ones(2)}, "not in token_dim"),
-        ({"inputs": [[[1, 2], [3]], [[1, 2]]], "targets": np.ones(2)}, "not in token_dim"),
-        ({"inputs": [None, None], "targets": np.ones(2)}, "no sequence"),
-        ({"inputs": GOOD + 1e-310, "targets": np.ones(10)}, "largest of the inputs is 1.0e-310"),
-        ({"inputs": GOOD + 1e300, "targets": np.ones(10)}, "between 1e-15 and"),
-        ({"inputs": GOOD, "targets": np.full(10, 1e300)}, "largest of the targets"),
+        ({"inputs": [np.ones((2, 3)), np.ones((2, 2))], "targets": np.ones(2)}, "same token_dim"),
+        ({"inputs": [[[1, 2], [3]], [[1, 2]]], "targets": np.ones(2)}, "rows differ in length"),
+        ({"inputs": [None, None], "targets": np.ones(2)}, "a single value"),
         ({"inputs": GOOD, "targets": np.ones(10), "max_heads": 2.5}, "a whole number"),
         ({"inputs": GOOD, "targets": np.ones(10), "jobs": 0}, "jobs is 0"),
         ({"inputs": GOOD, "targets": np.ones(10), "jobs": 1.5}, "jobs is 1.5"),

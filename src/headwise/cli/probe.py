@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import OUT_OF_TIME, REFUSED
 from headwise.cli.progress import progress_bar
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
-REFUSED = 3  # exit code: the data are readable, the evidence supports no answer
 
 
 class TargetKind(StrEnum):
@@ -55,7 +55,8 @@ def probe(
 ) -> None:
     """How many attention heads the task behind these data needs.
 
-    Exit code 0: an answer; 3: none that the evidence supports; 2: unusable input.
+    Exit code 0: an answer; 3: none that the evidence supports; 4: none within the time; 2:
+    unusable input.
 
     Example: `headwise probe data.npz --inputs X --targets y`
     """
@@ -80,7 +81,7 @@ def probe(
         )
     print(finding.to_json() if as_json else finding)
     if not finding.conclusive:
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(OUT_OF_TIME if finding.seconds >= seconds else REFUSED)
 
 
 def probe_eval(

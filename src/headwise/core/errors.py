@@ -11,6 +11,13 @@ class InputError(ValueError):
     """
 
 
+class WorkLost(RuntimeError):
+    """Work ended through no fault of the input: a worker process died, memory ran out.
+
+    The message says what is kept and how to go on. The command line exits with code 5.
+    """
+
+
 def require(condition: bool, sentence: str) -> None:
     """Raise `InputError(sentence)` unless `condition` holds."""
     if not condition:

@@ -24,6 +24,7 @@ from headwise.advise.probe.descent.transition import (
     choose_positions,
     find_transition,
 )
+from headwise.advise.probe.descent.walk import descend
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import Kind, Samples
@@ -91,7 +92,8 @@ def probe(
         figure is None or Path(figure).suffix in FIGURES,
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
     )
-    check_can_write(figure, "the figure")
+    check_can_write(figure, "--figure (in Python figure=)")
+    check_can_write(state, "--state (in Python state=)")
     if data and all(isinstance(each, str | Path) for each in data):
         inputs, targets, mask = read(data, inputs, targets, mask, sequence)
     else:
@@ -164,7 +166,8 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
     samples = Samples.of(drawn, function.as_given(function(drawn)), None, request.kind)
     ordered = replace(request, positions=not invariance.permutations)
     finding = _probe_samples(samples, ordered, Counting(counted, invariance, extremum))
-    if finding.heads is None or not invariance.permutations or samples.kind != "regression":
+    lengths = train is True and invariance.permutations and samples.kind == "regression"
+    if finding.heads is None or not lengths:
         return finding
     trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
     return with_lengths(finding, trend)
@@ -223,6 +226,8 @@ def _train(
     )
     if finding.heads is None:
         return finding
-    wide = [d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM]
-    steps = transition.descents[0].plan.tuning_steps
-    return with_head_dim(finding, measure_head_dim(data, wide[0], finding.heads, steps, clock))
+    wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
+    if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same
+        wide = descend(data, wide.plan, clock)
+    found = measure_head_dim(data, wide, finding.heads, wide.plan.tuning_steps, clock)
+    return with_head_dim(finding, found)

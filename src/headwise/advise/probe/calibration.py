@@ -19,9 +19,10 @@ from headwise.advise.probe.verdict import FLOOR
 
 LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
 MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
+SMALL_FLOOR = 1e-2  # where more than this stays unexplained, a third of it
 STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
 AS_GOOD = 1.3  # an error within this factor of another is as good
-LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.1, 0.4  # of a constant's: what may stay unexplained
+LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may stay unexplained
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Reading:
     def stands_out(self) -> bool:
         """The error falls at the answer, and hardly after."""
         if self.heads == 1:
-            return self.rest < MOST_REST
+            return self.rest < (MOST_REST if self.floor < SMALL_FLOOR else MOST_REST / 3)
         return self.step > max(LEAST_STEP, STANDS_OUT * self.rest)
 
     @property

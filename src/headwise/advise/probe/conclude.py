@@ -1,5 +1,6 @@
 """One verdict from all that was measured, in words a person can act on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +121,7 @@ def with_head_dim(finding: Finding, found: HeadDim | None) -> Finding:
     )
 
 
-def _with_rows(finding: Finding, rows: list[tuple[object, ...]]) -> pd.DataFrame:
+def _with_rows(finding: Finding, rows: Sequence[tuple[object, ...]]) -> pd.DataFrame:
     more = pd.DataFrame(rows, columns=list(COLUMNS))
     records = [*finding.evidence.to_dict("records"), *more.to_dict("records")]
     return pd.DataFrame(records, columns=list(COLUMNS))
