@@ -22,6 +22,7 @@ from headwise.pretrained import attention_sites
 from headwise.pretrained.model.apply import install
 from headwise.pretrained.model.saving import record_layouts
 from headwise.pretrained.plan.shapes import GroupShape, LayerLayout, LayerShape, full_shape
+from headwise.pretrained.speed import filled_cache
 
 SHAPES = {
     "SmolLM2-135M": {
@@ -62,18 +63,6 @@ def halved(model: Any) -> Any:
 
 
 @torch.no_grad()
-def filled(model: Any, batch: int, context: int) -> Any:
-    """A cache with `context` tokens, as if they had been read."""
-    cache = transformers.DynamicCache(config=model.config)
-    ids = torch.zeros(batch, 1, dtype=torch.long)
-    model(input_ids=ids, past_key_values=cache, use_cache=True)
-    for layer in cache.layers:
-        layer.keys = layer.keys.expand(-1, -1, context, -1).clone()
-        layer.values = layer.values.expand(-1, -1, context, -1).clone()
-    return cache
-
-
-@torch.no_grad()
 def step(model: Any, cache: Any, batch: int) -> float:
     """Seconds for one more token."""
     ids = torch.zeros(batch, 1, dtype=torch.long)
@@ -100,7 +89,7 @@ def compare(name: str, rounds: int) -> list[dict[str, Any]]:
     reduced = halved(stock)
     rows = []
     for batch, context in PLACES:
-        caches = [filled(model, batch, context) for model in (stock, reduced)]
+        caches = [filled_cache(model, batch, context) for model in (stock, reduced)]
         times: list[list[float]] = [[], []]
         for index in range(rounds + 1):
             for which, model in enumerate((stock, reduced)):

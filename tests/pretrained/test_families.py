@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, measured, shrunk, small_material, small_model
+from small_models import FAMILIES, measured, shrunk, small_model
 
 import headwise
 from headwise.core.errors import InputError
@@ -66,19 +66,23 @@ def test_what_is_measured_is_the_attention_that_the_model_has(family: str) -> No
         torch.testing.assert_close(context, real[path], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("counts", ["parameters", "cache"])
-def test_a_saved_model_comes_back_bit_for_bit(family: str, counts: str, tmp_path: Path) -> None:
+def test_a_saved_model_comes_back_bit_for_bit(family: str, tmp_path: Path) -> None:
     model, material, measurement = measured(family)
-    result = shrunk(model, material, counts, 0.55, measurement)
-    result.save(tmp_path / "one")
-    again = headwise.from_pretrained(tmp_path / "one")
+    result = shrunk(model, material, "cache", 0.55, measurement)
+    again = headwise.from_pretrained(result.save(tmp_path / "one"))
     assert type(again) is type(model)
-    again.save_pretrained(tmp_path / "two")
-    twice = headwise.from_pretrained(tmp_path / "two")
     for batch in material.held_out:
-        expected = outputs(result.model, batch)
-        assert torch.equal(outputs(again, batch), expected)
-        assert torch.equal(outputs(twice, batch), expected)
+        assert torch.equal(outputs(again, batch), outputs(result.model, batch))
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "olmo2", "t5"])
+def test_a_model_saved_again_by_transformers_comes_back(name: str, tmp_path: Path) -> None:
+    model, material, measurement = measured(name)
+    result = shrunk(model, material, "parameters", 0.55, measurement)
+    headwise.from_pretrained(result.save(tmp_path / "one")).save_pretrained(tmp_path / "two")
+    twice = headwise.from_pretrained(tmp_path / "two")
+    batch = material.held_out[0]
+    assert torch.equal(outputs(twice, batch), outputs(result.model, batch))
 
 
 def test_the_budget_is_kept_and_counted_as_the_model_counts(family: str) -> None:
@@ -86,7 +90,7 @@ def test_the_budget_is_kept_and_counted_as_the_model_counts(family: str) -> None
     sites, layers = measurement.sites, measurement.reductions
     whole = sum(original_parameters(layer.weights) for layer in layers)
     beside = attention_parameters(model, sites) - whole  # norms, tables of biases: not reduced
-    for fraction in (0.9, 0.5, 0.3):
+    for fraction in (0.9, 0.5):
         plan = make_plan(measurement, Budget(fraction))
         smaller = apply_plan(model, measurement, plan)
         real = attention_parameters(smaller, sites) - beside
@@ -113,24 +117,19 @@ def test_attention_implementations_agree_on_the_compressed_model(family: str) ->
     torch.testing.assert_close(outputs(smaller, batch), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("implementation", ["eager", None])
-def test_all_attention_weights_are_returned(family: str, implementation: str | None) -> None:
+def test_all_attention_weights_are_returned(family: str) -> None:
     model, material, measurement = measured(family)
     plan = make_plan(measurement, Budget(0.4, "cache"))
     original = copy.deepcopy(model)
-    if implementation:
-        original.set_attn_implementation(implementation)
+    if family not in ("llama", "bert", "t5"):  # these three: of the default implementation as well
+        original.set_attn_implementation("eager")
     outputs(original, material.held_out[0] | {"output_attentions": True})  # hooks are there already
     smaller = apply_plan(original, measurement, plan)
     with torch.no_grad():
         given = smaller(**material.held_out[0], output_attentions=True)
-    found = [
-        weights
-        for name in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
-        for weights in given.get(name) or ()
-    ]
-    if family.startswith("clip") and family.endswith("clip"):
-        found = [*given.text_model_output.attentions, *given.vision_model_output.attentions]
+    towers = [given] if family != "clip" else [given.text_model_output, given.vision_model_output]
+    kinds = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
+    found = [w for tower in towers for kind in kinds for w in tower.get(kind) or ()]
     shapes = sorted(sum(len(group.heads) for group in layer.groups) for layer in plan.layers)
     assert sorted(weights.shape[1] for weights in found) == shapes
     for weights in found:
@@ -152,9 +151,8 @@ def test_weights_of_what_is_kept_whole_are_the_originals(family: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@pytest.mark.parametrize("counts", ["parameters", "cache"])
-def test_generation_with_a_cache_equals_generation_without(name: str, counts: str) -> None:
-    smaller = half_of(name, counts)
+def test_generation_with_a_cache_equals_generation_without(name: str) -> None:
+    smaller = half_of(name, "cache")
     prompt = torch.randint(4, 98, (2, 7), generator=torch.Generator().manual_seed(3))
     options = {"max_new_tokens": 12, "do_sample": False, "attention_mask": torch.ones_like(prompt)}
     options |= {"pad_token_id": 0, "eos_token_id": None}
@@ -163,11 +161,8 @@ def test_generation_with_a_cache_equals_generation_without(name: str, counts: st
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("counts", ["parameters", "cache"])
-def test_a_decoder_with_an_encoder_generates_alike_with_and_without_a_cache(
-    name: str, counts: str
-) -> None:
-    smaller = half_of(name, counts)
+def test_a_decoder_with_an_encoder_generates_alike_with_and_without_a_cache(name: str) -> None:
+    smaller = half_of(name, "cache")
     batch = dict(measured(name).material.held_out[0])
     ids = batch.pop("decoder_input_ids")[:, :3]
     options = {"max_new_tokens": 9, "do_sample": False, "eos_token_id": None}
@@ -201,7 +196,7 @@ def test_the_cache_holds_as_many_numbers_as_the_plan_says(name: str) -> None:
     assert held == 9 * counted.compressed / 4
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "bert", "vit", "qwen3", "t5"])
+@pytest.mark.parametrize("name", ["llama", "bert", "qwen3"])
 def test_half_precision_and_compilation_run(name: str) -> None:
     material = measured(name).material
     smaller = half_of(name, "cache")
@@ -236,7 +231,3 @@ def test_a_norm_before_partial_rope_is_refused(name: str) -> None:
 def test_every_family_is_tested() -> None:
     tested = {getattr(transformers, config)().model_type for config, _, _ in FAMILIES.values()}
     assert set(headwise.pretrained.FAMILIES) - tested == {"xlm-roberta"}
-
-
-def test_material_has_what_the_small_models_read() -> None:
-    assert "decoder_input_ids" in small_material(small_model("t5")).held_out[0]

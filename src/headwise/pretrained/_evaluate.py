@@ -26,16 +26,16 @@ class Verdict:
 
     text: str
     damage: float
-    low: float
-    high: float
+    low: float | None  # None where there is one document
+    high: float | None
     documents: int
     tokens: int
     loss: Pairwise | None  # nats a token, of language models
 
     def __str__(self) -> str:
-        low = max(0.0, self.low)
-        interval = "" if self.documents < 2 else f" [{low:.4f}, {self.high:.4f}]"
-        said = f"{self.damage:.4f}{interval}"
+        said = f"{self.damage:.4f}"
+        if self.low is not None and self.high is not None:
+            said += f" [{max(0.0, self.low):.4f}, {self.high:.4f}]"
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
@@ -177,8 +177,8 @@ def quality(
     return Verdict(
         text=sample.source,
         damage=ratio,
-        low=interval.low,
-        high=interval.high,
+        low=interval.low if len(sums) > 1 else None,
+        high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),
         loss=loss,

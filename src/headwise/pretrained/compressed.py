@@ -116,6 +116,7 @@ class Compressed(Shown):
                 f"certificates: {sound} of {len(self.certificates)} heads have a bound below 1 on "
                 "their attention's change over the calibration inputs; the others' is vacuous"
             )
+        said += self._speed()
         if self.max_loss is None:
             said.append("no quality gate was set (max_loss): judge the numbers yourself")
         else:
@@ -124,6 +125,17 @@ class Compressed(Shown):
             gate = f"quality gate: {judged.damage:.4f} is {verdict} {self.max_loss:g}"
             said.append(gate + unwritten)
         return said + self._written()
+
+    def _speed(self) -> list[str]:
+        times = self.evaluation.latency_ms
+        if not times:
+            return []
+        faster = ", ".join(f"{1 / pair.ratio:.2f}× ({name})" for name, pair in times.items())
+        uniform = self.plan.budget is not None and (
+            self.plan.budget.get("fast") or self.plan.budget.get("uniform")
+        )
+        hint = "" if uniform else "; fast gives each layer one head size, which is quicker"
+        return [f"speed against the original: {faster}{hint}"]
 
     def _written(self) -> list[str]:
         if self.folder is None:

@@ -1,4 +1,4 @@
-"""How long both models take, side by side."""
+"""How long both models take, side by side: with a short context and with a filled cache."""
 
 import time
 from dataclasses import dataclass
@@ -52,7 +52,55 @@ def latency(
     }
     if isinstance(objective, NextToken) and "input_ids" in inputs:
         results["a generated token"] = _alternate(generate, original, compressed)
+        results |= _with_a_filled_cache(original, compressed, device)
     return results
+
+
+_BATCH, _CONTEXT, _CACHE_BYTES = 8, 2048, 2**30
+
+
+def _with_a_filled_cache(
+    original: Any, compressed: Any, device: torch.device
+) -> dict[str, Pairwise]:
+    """One more token after a long context, where the cache is the cost, if there is a cache."""
+    longest = int(getattr(original.config, "max_position_embeddings", _CONTEXT))
+    context, batch = min(_CONTEXT, longest - 64), _BATCH
+    if context < 64:
+        return {}
+    token = sum(
+        layer.keys[0].numel() + layer.values[0].numel()
+        for layer in getattr(filled_cache(original, 1, 1), "layers", ())
+    )
+    if token == 0:
+        return {}
+    size = next(original.parameters()).element_size()
+    batch = int(min(_BATCH, max(1, _CACHE_BYTES // (token * context * size))))
+    caches = {id(m): filled_cache(m, batch, context) for m in (original, compressed)}
+    ids = torch.zeros(batch, 1, dtype=torch.long, device=device)
+
+    def step(model: Any) -> float:
+        cache = caches[id(model)]
+        return _timed(lambda: model(input_ids=ids, past_key_values=cache, use_cache=True), device)
+
+    name = f"a token more, batch {batch} × {context:,} tokens before it"
+    return {name: _alternate(step, original, compressed)}
+
+
+@torch.no_grad()
+def filled_cache(model: Any, batch: int, context: int) -> Any:
+    """A cache as if `context` tokens had been read; None of a model whose cache is not a plain one.
+
+    A plain cache holds all tokens in every layer; one with a window knows its own length.
+    """
+    ids = torch.zeros(batch, 1, dtype=torch.long, device=next(model.parameters()).device)
+    cache = getattr(model(input_ids=ids, use_cache=True), "past_key_values", None)
+    layers = getattr(cache, "layers", [])
+    if not layers or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
+        return None
+    for layer in layers:
+        layer.keys = layer.keys.expand(-1, -1, context, -1).clone()
+        layer.values = layer.values.expand(-1, -1, context, -1).clone()
+    return cache
 
 
 def _alternate(run: Any, original: Any, compressed: Any) -> Pairwise:

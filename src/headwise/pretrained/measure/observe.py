@@ -25,8 +25,8 @@ class Observed:
     """
 
     site: AttentionSite
-    projected: dict[str, Float[Tensor, "b heads t dim"]]
-    value: Float[Tensor, "b groups t dim"]
+    projected: dict[str, Tensor]  # each (b, heads, t, dim); keys' t is a second sequence's, if so
+    value: Float[Tensor, "b groups s dim"]
     rotation: tuple[Tensor, Tensor] | None
     bias: Tensor | None
     norms: dict[str, nn.Module]

@@ -203,9 +203,8 @@ class CompressedAttention(nn.Module):
         if given is not None or not hasattr(self, "has_relative_attention_bias"):
             return given
         if self.has_relative_attention_bias:
-            made: Tensor = self.compute_bias(
-                hidden.shape[1], keys, device=hidden.device, past_seen_tokens=past
-            )
+            make: Any = self.compute_bias  # the family's own
+            made: Tensor = make(hidden.shape[1], keys, device=hidden.device, past_seen_tokens=past)
             return made
         return hidden.new_zeros(1, self.site.heads, hidden.shape[1], keys)
 

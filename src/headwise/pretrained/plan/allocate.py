@@ -178,7 +178,12 @@ def _shapes(
         else:
             ranks[decision.layer][f"{decision.role}_rank"] = option
     return tuple(
-        LayerShape(groups=tuple(parts), **rank, padded=padded)
+        LayerShape(
+            groups=tuple(parts),
+            query_rank=rank.get("query_rank"),
+            key_rank=rank.get("key_rank"),
+            padded=padded,
+        )
         for parts, rank in zip(groups, ranks, strict=True)
     )
 
