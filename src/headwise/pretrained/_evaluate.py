@@ -21,7 +21,7 @@ _CONTEXT = 256  # tokens before the one whose FLOPs are counted
 
 
 @dataclass
-class Verdict:
+class TextVerdict:
     """What one text says: damage in the objective's unit with its 95 % interval over documents."""
 
     text: str
@@ -51,7 +51,7 @@ class Evaluation:
 
     objective: str
     unit: str
-    verdicts: list[Verdict]
+    verdicts: list[TextVerdict]
     attention_parameters: Pairwise
     parameters: Pairwise
     cache_bytes_per_token: Pairwise | None
@@ -149,7 +149,7 @@ def quality(
     objective: Objective,
     sample: Sample,
     seen: Any = lambda count: None,
-) -> Verdict:
+) -> TextVerdict:
     """Damage a unit with its interval over documents, and for language models both losses.
 
     Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
@@ -174,7 +174,7 @@ def quality(
     by_document = ratio + (damage - ratio * units) / units.mean()
     interval = Interval.of(by_document.tolist())
     loss = None if compared.losses is None else Pairwise(*_ratios(units, before, after))
-    return Verdict(
+    return TextVerdict(
         text=sample.source,
         damage=ratio,
         low=interval.low if len(sums) > 1 else None,
