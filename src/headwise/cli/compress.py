@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import GATE_FAILED
+
 
 def compress(
     model: Annotated[str, typer.Argument(help="Hub id or folder.")],
@@ -96,4 +98,4 @@ def compress(
         )
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
-        raise typer.Exit(1)
+        raise typer.Exit(GATE_FAILED)
