@@ -232,7 +232,11 @@ def check_material(model: Any, material: Material) -> None:
 
 
 def _embedded_tokens(model: Any) -> int | None:
-    table = model.get_input_embeddings()
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:  # CLIP has two towers, and does not say which is meant
+        table = getattr(getattr(model, "text_model", None), "embeddings", None)
+        table = getattr(table, "token_embedding", None)
     return table.num_embeddings if isinstance(table, torch.nn.Embedding) else None
 
 
