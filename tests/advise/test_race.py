@@ -18,6 +18,7 @@ from headwise.advise.plan.race import (
 from headwise.advise.plan.request import PlanRequest
 from headwise.advise.plan.scale import TrialScale, choose_scale
 from headwise.core.errors import InputError
+from headwise.lab.crew import Place
 
 NAMES = [UNIFORM, *"abcdefg"]
 
@@ -139,7 +140,7 @@ def scale_of(width: int, length: int, seconds: float) -> TrialScale:
         length=length,
         budget=6 * 4 * width**2,
         seconds=seconds,
-        workers=2,
+        place=Place(jobs=2),
     )
     return choose_scale(request, vocabulary=256, candidates=8, others=4)
 

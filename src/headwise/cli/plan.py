@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from headwise.cli.progress import progress_bar
-from headwise.core.errors import InputError
+from headwise.cli.where import (
+    LOCAL,
+    Device,
+    DeviceOption,
+    GpusOption,
+    JobsOption,
+    OnOption,
+    say_failed,
+)
 
 
 def plan(
@@ -31,9 +39,10 @@ def plan(
     store: Annotated[
         Path, typer.Option(help="The SQLite file that keeps trials; a stopped plan goes on.")
     ] = Path("headwise.db"),
-    jobs: Annotated[
-        int | None, typer.Option(help="Worker processes; as many as cores by default.")
-    ] = None,
+    jobs: JobsOption = None,
+    on: OnOption = LOCAL,
+    gpus_per_job: GpusOption = 0.0,
+    device: DeviceOption = Device.cpu,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON only.")] = False,
 ) -> None:
     """Share a budget of attention parameters out over layers, heads and dimensions.
@@ -44,7 +53,7 @@ def plan(
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.plan import plan as make
-    from headwise.lab.crew import WorkerDied
+    from headwise.lab.conduct import RunsFailed
 
     try:
         with progress_bar("plan") as on_progress:
@@ -62,13 +71,17 @@ def plan(
                 out=out,
                 store=store,
                 jobs=jobs,
+                on=on,
+                gpus_per_job=gpus_per_job,
+                device=device.value,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
         typer.echo(f"Stopped. Trials are kept in {store}; the same command goes on.", err=True)
         raise typer.Exit(130) from None
-    except WorkerDied as error:
-        raise InputError(f"{error} Finished trials are kept in {store}.") from error
+    except RunsFailed as error:
+        say_failed(f"{error}. Trials are kept in {store}; the same command tries again")
+        raise typer.Exit(1) from None
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")
