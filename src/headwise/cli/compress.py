@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.where import Device, DeviceOption
+
 
 def compress(
     model: Annotated[str, typer.Argument(help="Hub id or folder.")],
@@ -42,6 +44,7 @@ def compress(
     ] = None,
     tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
+    device: DeviceOption = Device.cpu,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Shrink a model's attention and measure what it cost.
@@ -66,6 +69,7 @@ def compress(
             eval_text=eval_text,
             tokens=tokens,
             seed=seed,
+            device=device.value,
             on_progress=on_progress,
         )
     print(json.dumps(result.to_data()) if as_json else result)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import LOCAL, Device, DeviceOption, GpusOption, OnOption
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
@@ -51,6 +52,7 @@ def probe(
         Path | None, typer.Option(help="Write the figure: .png, .svg, .pdf or .html.")
     ] = None,
     jobs: JobsOption = None,
+    device: DeviceOption = Device.cpu,
     as_json: JsonOption = False,
 ) -> None:
     """How many attention heads the task behind these data needs.
@@ -76,6 +78,7 @@ def probe(
             state=state,
             figure=figure,
             jobs=jobs,
+            device=device.value,
             on_progress=on_progress,
         )
     print(finding.to_json() if as_json else finding)
@@ -92,6 +95,9 @@ def probe_eval(
     data: Annotated[bool, typer.Option(help="Try the probe on data alone.")] = True,
     function: Annotated[bool, typer.Option(help="Try the probe on the function itself.")] = True,
     jobs: JobsOption = None,
+    on: OnOption = LOCAL,
+    gpus_per_job: GpusOption = 0.0,
+    device: DeviceOption = Device.cpu,
     as_json: JsonOption = False,
 ) -> None:
     """Try the probe on fresh random retrieval tasks, and print how often it is right.
@@ -110,6 +116,9 @@ def probe_eval(
         data=data,
         function=function,
         jobs=jobs,
+        on=on,
+        gpus_per_job=gpus_per_job,
+        device=device.value,
         on_progress=lambda fraction, attempt: typer.echo(attempt, err=True),
     )
     print(found.to_json() if as_json else found)

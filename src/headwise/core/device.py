@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import torch
 
 from headwise.core.errors import require
 
 NAMES = ("auto", "cpu", "cuda", "mps")
-_chosen: ContextVar[str] = ContextVar("device", default="cpu")
+_chosen = ["cpu"]  # the last is meant; of the whole process, for threads share it
 
 
 def check_device_name(name: str) -> None:
@@ -34,14 +33,14 @@ def find_device(name: str) -> str:
 
 def chosen_device() -> str:
     """What the work that is going on was told to compute on: the CPU unless it was."""
-    return _chosen.get()
+    return _chosen[-1]
 
 
 @contextmanager
 def computing_on(name: str) -> Iterator[str]:
     """Within this, `chosen_device` is the device of that name."""
-    token = _chosen.set(find_device(name))
+    _chosen.append(find_device(name))
     try:
-        yield _chosen.get()
+        yield _chosen[-1]
     finally:
-        _chosen.reset(token)
+        _chosen.pop()

@@ -41,6 +41,7 @@ def compress(
     tokens: int = 20_000,
     seed: int = 0,
     tokenizer: Any = None,
+    device: str = "cpu",
     measurement: Measurement | None = None,
     time_it: bool = True,
     on_progress: OnProgress = quiet,
@@ -60,7 +61,8 @@ def compress(
     one shape, for stock transformers. `finetune` is a number of steps of recovery on the
     calibration text. `text` is a UTF-8 file (vision models: a folder of images), by default a
     packaged one; every fifth part of it is held out unless `eval_text` is given. `out` is a new
-    folder to write. A `measurement` of the same model and text saves measuring again.
+    folder to write. A `measurement` of the same model and text saves measuring again. A model
+    given by name is opened on the `device`: auto, cpu, cuda or mps.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
@@ -75,7 +77,7 @@ def compress(
         method=method,
         uniform=uniform,
     )
-    subject = opened(model, tokenizer)
+    subject = opened(model, tokenizer, device)
     material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed)
     if measurement is None:
         part = part_of(on_progress, 0.0, _MEASURED)

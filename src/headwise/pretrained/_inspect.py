@@ -33,6 +33,7 @@ def inspect(
     report: str | Path | None = None,
     seed: int = 0,
     tokenizer: Any = None,
+    device: str = "cpu",
     measurement: Measurement | None = None,
     on_progress: OnProgress = quiet,
 ) -> Inspection:
@@ -41,11 +42,12 @@ def inspect(
     `model` is a hub id, a folder, or a loaded transformers model (with its `tokenizer`, where the
     text is not a `Material` of ready batches). `text` is a UTF-8 file (vision models: a folder of
     images); by default a packaged one. `exact` also removes each head in turn and measures the
-    loss. `report` names an .html file to write.
+    loss. `report` names an .html file to write. A model given by name is opened on the
+    `device`: auto, cpu, cuda or mps.
     """
     check_page(report, "report")
     check_source(text)
-    subject = opened(model, tokenizer)
+    subject = opened(model, tokenizer, device)
     material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed)
     split = (0.4, 0.6) if exact else (0.6, 1.0)
     if measurement is None:

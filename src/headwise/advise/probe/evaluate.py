@@ -1,9 +1,10 @@
 """How often is the probe right? Fresh random tasks of a seed, and a table."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,11 +12,14 @@ import pandas as pd
 from headwise.advise.probe.ask import probe
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.trials import ProbeTrial, draw_trial
+from headwise.core.device import chosen_device
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
+from headwise.lab.crew import LOCAL, Job, Place, results_of
 
 SAMPLES = 20_000
 _DATA, _FUNCTION = 1, 2
+_SECONDS = 3600.0  # for a probe; none takes as long
 
 
 @dataclass(frozen=True)
@@ -83,20 +87,31 @@ def probe_eval(
     data: bool = True,
     function: bool = True,
     jobs: int | None = None,
+    on: str = LOCAL,
+    gpus_per_job: float = 0.0,
+    device: str = "cpu",
     on_progress: OnProgress = quiet,
 ) -> ProbeEvaluation:
     """Try the probe on fresh random retrieval tasks: how often is it right?
 
     `seed` draws the tasks; take one nobody has used. Each is given as a noisy `function` and as
-    `data`, of so many `samples`. `on_progress` is told every attempt.
+    `data`, of so many `samples`. `on_progress` is told every attempt. `jobs` are the threads of a
+    probe; with `on` "ray" or "ray:ADDRESS", probes run at once on a cluster, with `gpus_per_job`
+    of a GPU each. `device` is auto, cpu, cuda or mps.
     """
     require(tasks >= 1, f"tasks is {tasks}; at least one is needed")
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
-    expected, found = tasks * (data + function), list[Attempt]()
-    for attempt in attempts(seed, tasks, 0, data, function, samples, jobs=jobs):
-        found.append(attempt)
+    expected, found = tasks * (data + function), dict[int, Attempt]()
+    place = Place(on, jobs, gpus_per_job, device)
+    if on == LOCAL:
+        here = attempts(seed, tasks, 0, data, function, samples, jobs=jobs, device=device)
+        tried: Iterable[tuple[int, Attempt]] = enumerate(here)
+    else:
+        tried = _attempts_there(seed, tasks, data, function, samples, place)
+    for number, attempt in tried:
+        found[number] = attempt
         on_progress(len(found) / expected, str(attempt))
-    return ProbeEvaluation(seed, tasks, tuple(found))
+    return ProbeEvaluation(seed, tasks, tuple(found[number] for number in sorted(found)))
 
 
 def attempts(
@@ -106,20 +121,56 @@ def attempts(
     data: bool = True,
     function: bool = True,
     samples: int = SAMPLES,
-    seconds: float = 3600.0,
+    seconds: float = _SECONDS,
     jobs: int | None = None,
+    device: str = "cpu",
 ) -> Iterator[Attempt]:
     """Draw task after task; probe its noisy function, then a sample of it."""
     for index in range(first, first + tasks):
-        trial = draw_trial(seed, index)
-        if function:
-            noisy = trial.noisy_target((seed, index, _FUNCTION))
-            found = probe(target=noisy, sampler=trial.task.sample, seed=seed)
-            yield Attempt(trial, "function", found)
-        if data:
-            inputs, targets = trial.sample(samples, (seed, index, _DATA))
-            found = probe(inputs, targets, seed=seed, seconds=seconds, jobs=jobs)
-            yield Attempt(trial, "data", found)
+        for given in _ways(data, function):
+            found = _probed(seed, index, given, samples, seconds, jobs, device)
+            yield Attempt(draw_trial(seed, index), given, found)
+
+
+def _ways(data: bool, function: bool) -> list[str]:
+    return ["function"] * function + ["data"] * data
+
+
+def _probed(
+    seed: int,
+    index: int,
+    given: str,
+    samples: int,
+    seconds: float,
+    jobs: int | None,
+    device: str,
+) -> Finding:
+    """The finding on a trial's noisy function, or on a sample of it."""
+    trial = draw_trial(seed, index)
+    if given == "function":
+        noisy = trial.noisy_target((seed, index, _FUNCTION))
+        return probe(target=noisy, sampler=trial.task.sample, seed=seed, device=device)
+    inputs, targets = trial.sample(samples, (seed, index, _DATA))
+    return probe(inputs, targets, seed=seed, seconds=seconds, jobs=jobs, device=device)
+
+
+def probe_trial(
+    seed: int, index: int, given: str, samples: int, on_progress: OnProgress, folder: Path | None
+) -> Finding:
+    """One attempt as a job of a cluster, of one thread."""
+    return _probed(seed, index, given, samples, _SECONDS, 1, chosen_device())
+
+
+def _attempts_there(
+    seed: int, tasks: int, data: bool, function: bool, samples: int, place: Place
+) -> Iterator[tuple[int, Attempt]]:
+    """The same attempts with their numbers, done on a cluster; as they come."""
+    wanted = [(index, given) for index in range(tasks) for given in _ways(data, function)]
+    work = "headwise.advise.probe.evaluate:probe_trial"
+    jobs = [Job(work, (seed, index, given, samples), label=given) for index, given in wanted]
+    for number, finding in results_of(jobs, place):
+        index, given = wanted[number]
+        yield number, Attempt(draw_trial(seed, index), given, finding)
 
 
 def _row(attempt: Attempt) -> dict[str, object]:

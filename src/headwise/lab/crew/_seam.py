@@ -1,11 +1,10 @@
 """The seam: jobs in, messages out, whoever does the work."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from headwise.core.progress import OnProgress, quiet
 from headwise.core.workers import worker_count
 from headwise.lab.crew import local, on_ray
 from headwise.lab.crew.cargo import Cargo
@@ -41,14 +40,11 @@ def capacity(place: Place) -> int:
     return worker_count(place.jobs) if place.on == LOCAL else on_ray.slots(place)
 
 
-def results_of(jobs: Sequence[Job], place: Place, on_progress: OnProgress = quiet) -> list[Any]:
-    """The results of jobs that are nobody's runs, in their order; the first failure is raised."""
-    found: dict[int, Any] = {}
+def results_of(jobs: Sequence[Job], place: Place) -> Iterator[tuple[int, Any]]:
+    """(number, result) of jobs that are nobody's runs, as they come; a failure is raised."""
     with closing(run_jobs(jobs, place)) as messages:
         for message in messages:
             if isinstance(message, Failed):
                 raise message.error
             if isinstance(message, Finished):
-                found[message.job] = message.result
-                on_progress(len(found) / len(jobs), f"{len(found)} of {len(jobs)} done")
-    return [found[number] for number in range(len(jobs))]
+                yield message.job, message.result
