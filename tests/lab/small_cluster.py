@@ -19,11 +19,12 @@ def serve(nodes: int, cpus: int) -> None:
 
     size = {"num_cpus": cpus, "object_store_memory": STORE_BYTES}
     cluster = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
-    others = [cluster.add_node(**size) for _ in range(nodes - 1)]
+    others = [cluster.add_node(wait=False, **size) for _ in range(nodes - 1)]
+    cluster.wait_for_nodes(timeout=300)
     print(cluster.address, flush=True)
     for line in sys.stdin:
         if line.strip() == "add":
-            others.append(cluster.add_node(**size))
+            others.append(cluster.add_node(wait=False, **size))
         else:
             cluster.remove_node(others.pop(), allow_graceful=False)
         print("done", flush=True)

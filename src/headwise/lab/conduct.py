@@ -146,12 +146,12 @@ class _Work:
     def commit(self) -> None:
         """Write down what is not on the disk yet, and count it."""
         fresh, self._fresh = self._fresh, []
+        done = [record for record in fresh if record.status != "failed"]
         if fresh:
             self._store.add(fresh)
-            done = [record for record in fresh if record.status != "failed"]
-            _discard(self.unfinished, done)
             self._finished += len(done)
             self._failed += len(fresh) - len(done)
+        _discard(self.unfinished, done)
 
     def say(self) -> None:
         """Tell the user."""

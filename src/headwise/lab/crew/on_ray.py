@@ -8,6 +8,7 @@ report to a small actor, which the driver asks once a second.
 import logging
 import time
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,8 @@ def run_there(
             ray.cancel(reference, force=True)
         if flying:  # they are killed, not asked: this takes a moment
             ray.wait(list(flying), num_returns=len(flying), timeout=10)
-        ray.kill(board)
+        with suppress(ray.exceptions.RayError):
+            ray.kill(board)
         if luggage.folder is not None:
             (luggage.folder / luggage.token).unlink(missing_ok=True)
 
