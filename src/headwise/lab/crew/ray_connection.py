@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import threading
 import warnings
 from typing import Any
 
@@ -59,6 +60,7 @@ def _join(ray: Any, place: Place) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray's own, of no use to who called us
             ray.init(**options)
+            _keep_standard_output(ray)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         sentence = " ".join(str(error).split())
         raise InputError(
@@ -69,9 +71,17 @@ def _join(ray: Any, place: Place) -> None:
             signal.signal(signal.SIGTERM, terminate)  # Ray sets its own
 
 
-def _in_main_thread() -> bool:
-    import threading
+def _keep_standard_output(ray: Any) -> None:
+    """Ray writes news of dead workers to standard output, between what we print there as JSON.
 
+    There is no option against it. What it says is in the error of the job that died.
+    """
+    worker = ray._private.worker
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda data, ignore_prefix: None
+
+
+def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
