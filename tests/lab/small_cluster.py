@@ -14,6 +14,7 @@ STORE_BYTES = 100 * 2**20
 
 def serve(nodes: int, cpus: int) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # the machine may be busy
     warnings.simplefilter("ignore")
     from ray.cluster_utils import Cluster
 

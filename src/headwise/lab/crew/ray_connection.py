@@ -45,6 +45,7 @@ def connected(place: Place) -> Any:
 
 def _join(ray: Any, place: Place) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # on a busy machine 10 are few
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a warning about the future
     options: dict[str, Any] = {"address": place.address, "log_to_driver": False}
     if place.address is None:
