@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import OUT_OF_TIME, kept_in
 from headwise.cli.progress import progress_bar
 from headwise.cli.where import (
     LOCAL,
@@ -13,7 +14,6 @@ from headwise.cli.where import (
     GpusOption,
     JobsOption,
     OnOption,
-    say_failed,
 )
 
 
@@ -50,38 +50,34 @@ def plan(
     Without data: the theory's default, unchecked. With --text or --data: short trainings of the
     published schedules and of the solver's own, and a comparison with uniform.
 
+    Exit code 0: a plan; 4: time ran out, and the plan is what was known by then.
+
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.plan import plan as make
-    from headwise.lab.conduct import RunsFailed
 
-    try:
-        with progress_bar("plan") as on_progress:
-            made = make(
-                layers=layers,
-                width=width,
-                length=length,
-                budget=budget,
-                text=text,
-                data=data,
-                intrinsic_dim=intrinsic_dim,
-                multiple=multiple,
-                seconds=seconds,
-                seed=seed,
-                out=out,
-                store=store,
-                jobs=jobs,
-                on=on,
-                gpus_per_job=gpus_per_job,
-                device=device.value,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped. Trials are kept in {store}; the same command goes on.", err=True)
-        raise typer.Exit(130) from None
-    except RunsFailed as error:
-        say_failed(f"{error}. Trials are kept in {store}; the same command tries again")
-        raise typer.Exit(1) from None
+    with progress_bar("plan") as on_progress, kept_in(store, "trials"):
+        made = make(
+            layers=layers,
+            width=width,
+            length=length,
+            budget=budget,
+            text=text,
+            data=data,
+            intrinsic_dim=intrinsic_dim,
+            multiple=multiple,
+            seconds=seconds,
+            seed=seed,
+            out=out,
+            store=store,
+            jobs=jobs,
+            on=on,
+            gpus_per_job=gpus_per_job,
+            device=device.value,
+            on_progress=on_progress,
+        )
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")
+    if not made.in_time:
+        raise typer.Exit(OUT_OF_TIME)

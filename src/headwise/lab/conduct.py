@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwise.core.clock import Deadline
-from headwise.core.errors import InputError
+from headwise.core.errors import InputError, WorkLost
 from headwise.lab.crew import Failed, Finished, Job, Place, Progress, Pulse, run_jobs
 from headwise.lab.crew.cargo import Cargo
 from headwise.lab.crew.queue import TRIES
@@ -23,7 +23,7 @@ from headwise.lab.work import Record, cost, failed_record, jobs
 _COMMIT_SECONDS = 0.5
 
 
-class RunsFailed(RuntimeError):
+class RunsFailed(WorkLost):
     """Runs were tried as often as they may be, and failed; the message says why."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.lazy import named
 from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
@@ -34,8 +34,11 @@ class FailedRun:
     @staticmethod
     def of(part: str, record: Record, setting: Sequence[str]) -> "FailedRun":
         """What a store says of it; the `setting` is described by these columns."""
-        run = from_data(json.loads(record.specification))
-        described = kind_of(run).describe(run)
+        try:
+            run = from_data(json.loads(record.specification))
+            described = kind_of(run).describe(run)
+        except (InputError, ValueError):  # of a module that was not imported
+            described = {}
         known = [
             f"{name} {readable_value(described[name])}" for name in setting if name in described
         ]
@@ -66,7 +69,7 @@ class StudyResult:
     def of(store: Store, study: Study, tier: str) -> "StudyResult":
         """The result of a study's tier, from the store alone."""
         study.tier(tier)
-        found = table(store.records(study.owner, tier))
+        found = table(store, study.owner, tier)
         failures = tuple(
             FailedRun.of(part, record, study.settings)
             for part, record in store.records(study.owner, tier, failed=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from headwise.core.errors import require
-from headwise.core.files import appearing
+from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.check import check_study
 from headwise.lab.conduct import RunsFailed, StudyState, conduct
@@ -50,6 +50,7 @@ def run_study(
     `failures`, and the others go on; with `fail_fast` the first failure is raised as `RunsFailed`.
     """
     study = find_study(study) if isinstance(study, str) else study
+    check_can_write_into(report, "--report (in Python report=)")
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
     place = Place(on, jobs, gpus_per_job, device)
     check_study(study, parts)
@@ -96,12 +97,13 @@ def export_study(
 ) -> pd.DataFrame:
     """The results of a study, one row a run; written to the file `out` if it is given."""
     study = find_study(study) if isinstance(study, str) else study
+    check_can_write(out, "--out (in Python out=)")
     if tier is not None:
         study.tier(tier)
     with Store(store) as results:
         known = [row[1] for row in results.studies() if row[0] == study.known_as]
         frames = [
-            table(results.records(study.owner, each)).assign(tier=each)
+            table(results, study.owner, each).assign(tier=each)
             for each in ([tier] if tier else known)
         ]
     frames = [frame for frame in frames if len(frame) > 0]

@@ -11,14 +11,20 @@ import pandas as pd
 
 from headwise.advise.probe.ask import probe
 from headwise.advise.probe.finding import Finding
+from headwise.advise.probe.judged.attempt import Way
+from headwise.advise.probe.judged.perform import perform
+from headwise.advise.probe.judged.score import ZooEvaluation
 from headwise.advise.probe.trials import ProbeTrial, draw_trial
 from headwise.core.device import chosen_device
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
+from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
+from headwise.core.workers import worker_count
 from headwise.lab.crew import LOCAL, Job, Place, results_of
 
 SAMPLES = 20_000
 _DATA, _FUNCTION = 1, 2
+_WAYS: tuple[Way, ...] = ("function", "data")
 _SECONDS = 3600.0  # for a probe; none takes as long
 
 
@@ -83,31 +89,64 @@ def probe_eval(
     seed: int,
     tasks: int = 20,
     *,
+    zoo: bool = False,
+    first: int = 0,
     samples: int = SAMPLES,
     data: bool = True,
     function: bool = True,
+    seconds: float = _SECONDS,
     jobs: int | None = None,
     on: str = LOCAL,
     gpus_per_job: float = 0.0,
     device: str = "cpu",
+    out: str | Path | None = None,
+    figure: str | Path | None = None,
     on_progress: OnProgress = quiet,
-) -> ProbeEvaluation:
-    """Try the probe on fresh random retrieval tasks: how often is it right?
+) -> ProbeEvaluation | ZooEvaluation:
+    """Try the probe on fresh random tasks: how often is it right, and does it know?
 
-    `seed` draws the tasks; take one nobody has used. Each is given as a noisy `function` and as
-    `data`, of so many `samples`. `on_progress` is told every attempt. `jobs` are the threads of a
-    probe; with `on` "ray" or "ray:ADDRESS", probes run at once on a cluster, with `gpus_per_job`
-    of a GPU each. `device` is auto, cpu, cuda or mps.
+    `seed` draws the tasks; take one nobody has used; `first` is the number of the first. Each is
+    given as a noisy `function` and as `data`, of so many `samples`; each attempt may take so many
+    `seconds`. `on_progress` is told every attempt. `jobs` are the threads of a probe; with `on`
+    "ray" or "ray:ADDRESS", probes run at once on a cluster, with `gpus_per_job` of a GPU each.
+    `device` is auto, cpu, cuda or mps.
+
+    The tasks are retrieval, or with `zoo` of all kinds (`headwise.advise.probe.zoo`); then `jobs`
+    processes of this machine work side by side, the attempts are added to the file `out` as they
+    are finished and not repeated if they are there, and `figure` is where the reliability diagram
+    is written.
     """
-    require(tasks >= 1, f"tasks is {tasks}; at least one is needed")
+    check_whole(tasks, "tasks", 1)
+    check_whole(seed, "seed", 0)
+    check_whole(first, "first", 0)
+    check_whole(samples, "samples", 1)
+    workers = worker_count(jobs)
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
-    expected, found = tasks * (data + function), dict[int, Attempt]()
     place = Place(on, jobs, gpus_per_job, device)
+    require(zoo or (out is None and figure is None), "out and figure belong to zoo")
+    check_can_write(out, "--out")
+    check_can_write(figure, "the figure")
+    if zoo:
+        require(
+            place == Place(jobs=jobs),
+            "the zoo is tried in processes of this machine, on its CPU: leave --on, --gpus-per-job "
+            "and --device out",
+        )
+        ways = _WAYS[not function : 1 + data]
+        kept = None if out is None else Path(out)
+        indices = range(first, first + tasks)
+        judged = perform(seed, indices, ways, samples, seconds, workers, kept, on_progress)
+        evaluation = ZooEvaluation(seed, tuple(judged))
+        if figure is not None:
+            evaluation.figure(figure)
+        return evaluation
+    expected, found = tasks * (data + function), dict[int, Attempt]()
     if on == LOCAL:
-        here = attempts(seed, tasks, 0, data, function, samples, jobs=jobs, device=device)
+        here = attempts(seed, tasks, first, data, function, samples, seconds, jobs, device)
         tried: Iterable[tuple[int, Attempt]] = enumerate(here)
     else:
-        tried = _attempts_there(seed, tasks, data, function, samples, place)
+        indices = range(first, first + tasks)
+        tried = _attempts_there(seed, indices, data, function, samples, seconds, place)
     for number, attempt in tried:
         found[number] = attempt
         on_progress(len(found) / expected, str(attempt))
@@ -155,19 +194,33 @@ def _probed(
 
 
 def probe_trial(
-    seed: int, index: int, given: str, samples: int, on_progress: OnProgress, folder: Path | None
+    seed: int,
+    index: int,
+    given: str,
+    samples: int,
+    seconds: float,
+    on_progress: OnProgress,
+    folder: Path | None,
 ) -> Finding:
     """One attempt as a job of a cluster, of one thread."""
-    return _probed(seed, index, given, samples, _SECONDS, 1, chosen_device())
+    return _probed(seed, index, given, samples, seconds, 1, chosen_device())
 
 
 def _attempts_there(
-    seed: int, tasks: int, data: bool, function: bool, samples: int, place: Place
+    seed: int,
+    indices: range,
+    data: bool,
+    function: bool,
+    samples: int,
+    seconds: float,
+    place: Place,
 ) -> Iterator[tuple[int, Attempt]]:
     """The same attempts with their numbers, done on a cluster; as they come."""
-    wanted = [(index, given) for index in range(tasks) for given in _ways(data, function)]
+    wanted = [(index, given) for index in indices for given in _ways(data, function)]
     work = "headwise.advise.probe.evaluate:probe_trial"
-    jobs = [Job(work, (seed, index, given, samples), label=given) for index, given in wanted]
+    jobs = [
+        Job(work, (seed, index, given, samples, seconds), label=given) for index, given in wanted
+    ]
     for number, finding in results_of(jobs, place):
         index, given = wanted[number]
         yield number, Attempt(draw_trial(seed, index), given, finding)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
 from headwise.build.certify.random_tasks import CertificateTrial, draw_trial
-from headwise.core.errors import require
 from headwise.core.lazy import Drawn, named
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Tabled
+from headwise.theory.checks import positive, whole
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def trials(
     One after the other in this process; with `on` "ray" or "ray:ADDRESS" on a cluster, `jobs` at
     once.
     """
-    require(count >= 1, f"count is {count}; the least is 1")
+    count, seed = whole("count", count), whole("seed", seed, least=0)
+    seconds = positive("seconds", seconds)
     crew = named("headwise.lab.crew")
     place = crew.Place(on, jobs)
     if on != crew.LOCAL:

@@ -1,22 +1,22 @@
 """Worker processes of this machine: one torch thread each, jobs in, results out.
 
-Each worker has a pipe of its own. A worker watches for the end of its parent, so a killed run
-leaves no orphans; a worker that dies is noticed by its parent, which hires another.
+Each worker has a pipe of its own. A worker whose parent is gone is ended by the system, so a killed
+run leaves no orphans; a worker that dies is noticed by its parent, which hires another.
 """
 
 import multiprocessing
 import os
 import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from headwise.core.device import computing_on, find_device
 from headwise.core.errors import InputError
+from headwise.core.workers import end_with_parent
 from headwise.lab.crew.attempt import Broken, attempt, settle_in
 from headwise.lab.crew.messages import Finished, Job, Message, Progress, Pulse, WorkerDied
 from headwise.lab.crew.queue import JobQueue
@@ -122,8 +122,9 @@ def _hand_out(
 
 def _work(pipe: Connection, modules: Sequence[str], unfinished: Path | None, device: str) -> None:
     """A worker's life: take a pack, report progress, hand in the results, until it is ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides what stopping means
     refusal = None
     try:
         settle_in(modules)
@@ -146,9 +147,3 @@ def _answer(pipe: Connection, number: int, answer: Finished | Broken) -> None:
         pipe.send(answer)
     except (TypeError, AttributeError, ValueError) as error:  # it cannot be pickled
         pipe.send(Broken(number, RuntimeError(f"the result cannot be sent: {error}")))
-
-
-def _end_with_parent() -> None:
-    parent: Any = multiprocessing.parent_process()
-    wait([parent.sentinel])
-    os._exit(1)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
+from headwise.core.errors import WorkLost
 
-class WorkerDied(RuntimeError):
+
+class WorkerDied(WorkLost):
     """A process ended, or its machine did, without an answer."""
 
 
-class JobError(RuntimeError):
+class JobError(WorkLost):
     """The code of a job raised an error; the message names it."""
 
 
