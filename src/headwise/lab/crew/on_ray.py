@@ -25,7 +25,7 @@ from headwise.lab.crew.ray_connection import connected
 PACK_SECONDS = 20.0
 _IN_FLIGHT = 2  # packs a slot: one runs, one waits beside it
 _PULSE_SECONDS = 1.0
-_CHECK_SECONDS = 120.0
+_CHECK_SECONDS = 60.0
 
 _log = logging.getLogger("headwise")
 
@@ -140,8 +140,8 @@ def _checked(ray: Any, luggage: Luggage) -> Luggage:
     for reference, name in looks.items():
         try:
             theirs, shared = ray.get(reference, timeout=_CHECK_SECONDS)
-        except ray.exceptions.NodeDiedError:
-            continue
+        except (ray.exceptions.NodeDiedError, ray.exceptions.GetTimeoutError):
+            continue  # gone, or busy: a task looks at its node's versions itself
         except ray.exceptions.RayError as error:
             last = (str(error).strip().splitlines() or ["no answer"])[-1]
             raise InputError(
