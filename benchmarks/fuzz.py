@@ -54,6 +54,7 @@ def main() -> int:
     print(f"{'':28}" + "".join(f"{name:>12}" for name in OUTCOMES))
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"HEADWISE_CACHE": f"{folder}/cache", "HEADWISE_ENGINE": "stacked"}
+        os.environ["HF_HUB_OFFLINE"] = "1"
         every = classes(Path(folder))
         for number, input_class in enumerate(every):
             seen: Counter[str] = Counter()
