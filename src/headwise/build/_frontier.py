@@ -16,6 +16,7 @@ from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
+from headwise.theory.checks import numbers, whole
 from headwise.theory.head_count import lower_bound_exponent
 
 ENOUGH, MEMORISING, TOO_FEW = "built, h = D", "built, one wide head", "lower bound, h = D − 1"
@@ -43,6 +44,7 @@ class Frontier(Drawn, Tabled):
     drawn_by: ClassVar[str] = "headwise.report.constructions:draw_frontier"
 
     rows: tuple[dict[str, Any], ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""
@@ -59,7 +61,8 @@ class Frontier(Drawn, Tabled):
             "certified": ends["certified_error"].map("{:.2e}".format, na_action="ignore"),
         }
         named = ends[["task", "length", "curve"]].rename(columns={"length": "T"})
-        return named.assign(**shown).to_string(index=False, na_rep="–")
+        table_text = named.assign(**shown).to_string(index=False, na_rep="–")
+        return "\n".join([table_text, *self.notes])
 
 
 def frontier(
@@ -76,15 +79,28 @@ def frontier(
     error recorded. The lower bound is a rate: its constant is unknown, so it is drawn through the
     first built network, and only its slope means something.
     """
-    errors = sorted(set(errors), reverse=True)
-    require(len(errors) >= 2, "a frontier needs at least two errors")
-    require(len(lengths) >= 1, "a frontier needs at least one length")
+    given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
+    asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
+    require(isinstance(tasks, Mapping), "tasks maps a name to a function from a length to a task")
+    require(len(asked) >= 2, "a frontier needs at least two errors")
+    listed = isinstance(lengths, Sequence) and not isinstance(lengths, str | bytes)
+    require(listed and len(lengths) >= 1, "a frontier needs a list of at least one length")
+    lengths = [whole("a length", length) for length in lengths]
     settings = [(name, make(length)) for name, make in tasks.items() for length in lengths]
     rows: list[dict[str, Any]] = []
     for done, (name, task) in enumerate(settings):
-        rows += _rows(name, task, errors, box)
+        rows += _rows(name, task, asked, box)
         on_progress((done + 1) / len(settings), "frontier")
-    return Frontier(tuple(rows))
+    notes = dict.fromkeys(_why_no_bound(name, task) for name, task in settings)
+    return Frontier(tuple(rows), tuple(note for note in notes if note))
+
+
+def _why_no_bound(name: str, task: Retrieval) -> str:
+    """Theorem 2(2) is for targets of assumption 2 only."""
+    broken = [each for each in check_assumptions(task) if each.holds is False]
+    if not broken:
+        return ""
+    return f"{name}: no lower bound is drawn, theorem 2(2) does not apply ({broken[0]})."
 
 
 def _rows(
@@ -126,9 +142,9 @@ def _built_row(
 def _lower_rows(
     name: str, task: Retrieval, errors: list[float], anchor: int
 ) -> list[dict[str, Any]]:
-    """Theorem 2(2) for one head too few, in heads of the same dimension."""
+    """Theorem 2(2) for one head too few, in heads of the same dimension; where it applies."""
     heads = task.intrinsic_dim - 1
-    if heads < 1:
+    if heads < 1 or _why_no_bound(name, task):
         return []
     smallest = int(task.membership.sum(0).min())
     bound = lower_bound_exponent(

@@ -129,6 +129,27 @@ def trials(
         raise typer.Exit(GATE_FAILED)
 
 
+@app.command()
+def assumptions(
+    net: Annotated[Path, typer.Option(help="The folder of a saved class-token network.")],
+    low: Low = None,
+    high: High = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does a network meet the assumptions that the bound for too few heads is proved under?
+
+    Example: `headwise build assumptions --net built`
+    """
+    from headwise import build
+    from headwise.nets import ClassTokenNet
+
+    found = build.check_network_assumptions(
+        ClassTokenNet.from_pretrained(net), _box(low, high) or (0.0, 1.0)
+    )
+    rows = [{"name": each.name, "holds": each.holds, "why": each.why} for each in found]
+    print(json.dumps(rows, ensure_ascii=False) if as_json else "\n".join(map(str, found)))
+
+
 def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
     require((low is None) == (high is None), "give --low and --high together")
     return None if low is None or high is None else (low, high)

@@ -30,7 +30,7 @@ def witness(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("witness"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
-    """Two inputs that an attention block confuses: an error that no readout can repair.
+    """Two inputs that an attention block confuses: an error that no flatter readout can repair.
 
     Example: `headwise build witness --length 16 --heads 1,2,3,4,5 --out witness`
     """

@@ -67,6 +67,23 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         scratch.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def append_line(path: str | Path, line: str) -> None:
+    """Add a line to a file, on the disk before this returns. A line that a kill cut short, the last
+    one, is ended first.
+    """
+    try:
+        with Path(path).open("ab+") as file:
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
 def check_new_folder(folder: str | Path | None) -> None:
     """Refuse, before work begins, a folder that is there already. None is nowhere, and fine."""
     if folder is None:

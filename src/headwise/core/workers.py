@@ -1,4 +1,4 @@
-"""How many processes or threads work at once."""
+"""How many processes or threads work at once, and that none outlives its parent."""
 
 import ctypes
 import multiprocessing
@@ -8,17 +8,18 @@ import sys
 import threading
 import time
 
-from headwise.core.errors import require
+from headwise.core.errors import check_whole
 
 _PR_SET_PDEATHSIG = 1
 
 
 def worker_count(jobs: int | None = None) -> int:
     """As many as asked for; by default as many as cores that may be used."""
+    if jobs is not None:
+        check_whole(jobs, "jobs", 1)
+        return jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = (cores or 1) if jobs is None else jobs
-    require(workers >= 1, f"jobs is {workers}; at least one worker is needed")
-    return workers
+    return cores or 1
 
 
 def end_with_parent() -> None:
