@@ -1,9 +1,8 @@
 """The shapes of the parts that networks are made of, as data."""
 
-from numbers import Integral
 from typing import Literal
 
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
 
 
@@ -17,9 +16,7 @@ class AttentionShape:
 
     def __post_init__(self) -> None:
         for name in ("heads", "qk_dim", "v_dim"):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
-            require(whole, f"{name} is {value}; it is a whole number, the least is 1")
+            check_whole(getattr(self, name), name, 1)
 
 
 @spec
