@@ -30,7 +30,7 @@ def spike(centre: float, width: float) -> Callable[[Tensor], Tensor]:
 @pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4, 1e-5])
 @pytest.mark.parametrize("centre", [0.3, 0.5, 0.123456, 1 / 3])
 def test_spikes_are_found(centre: float, width: float) -> None:
-    with pytest.raises(InputError, match="declared Lipschitz constant of the features"):
+    with pytest.raises(InputError, match=r"declared Lipschitz constant of the features is 0.001"):
         build.retrieval(declared(spike(centre, width), 1e-3), 0.01)
 
 
