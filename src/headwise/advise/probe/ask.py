@@ -31,6 +31,7 @@ from headwise.advise.probe.samples.given import Kind, Samples
 from headwise.advise.probe.samples.options import check_options, too_few
 from headwise.advise.probe.samples.prepare import prepare
 from headwise.advise.probe.samples.readers import read
+from headwise.core.device import computing_on
 from headwise.core.errors import require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
@@ -57,6 +58,7 @@ def probe(
     state: str | Path | None = None,
     figure: str | Path | None = None,
     jobs: int | None = None,
+    device: str = "cpu",
     on_progress: OnProgress = quiet,
 ) -> Finding:
     """How many attention heads a task needs, from data, from files or from the function itself.
@@ -74,7 +76,8 @@ def probe(
     numbers, `sampler(count, seed)` draws such a batch. It is trained on only where counting
     influential tokens does not settle the matter, or where `train` is true.
 
-    `max_heads` is how many are tried, `jobs` how many threads train. `state` names a file that
+    `max_heads` is how many are tried, `jobs` how many threads train, on the `device`
+    auto, cpu, cuda or mps. `state` names a file that
     keeps finished training, so that a stopped probe goes on from there; `figure` one that the
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
@@ -114,10 +117,11 @@ def probe(
         state=state,
         jobs=jobs,
     )
-    if target is not None and sampler is not None:
-        finding = _probe_function(TargetFunction(target, sampler), train, request)
-    else:
-        finding = _probe_samples(Samples.of(inputs, targets, mask, kind), request)
+    with computing_on(device):
+        if target is not None and sampler is not None:
+            finding = _probe_function(TargetFunction(target, sampler), train, request)
+        else:
+            finding = _probe_samples(Samples.of(inputs, targets, mask, kind), request)
     if figure is not None:
         finding.figure(figure)
     return finding
