@@ -66,7 +66,14 @@ def test_counting_and_training_are_joined(short: None) -> None:
         return task.features(inputs).amax(1).sum(-1)
 
     finding = headwise.probe(target=of_any_length, sampler=task.sample, train=True, max_heads=3)
-    methods = {"sensitivity", "transition", "ablation", "surrogate", "length"}
+    methods = {
+        "sensitivity",
+        "transition",
+        "ablation",
+        "surrogate",
+        "head dimension",
+        "length",
+    }
     assert set(finding.evidence["method"]) == methods
     assert finding.heads == 1
     lengths = finding.evidence.query("method == 'length' and heads == 1")["length"]
