@@ -1,6 +1,5 @@
 """Input that nobody should give to the probe gets a sentence, or the answer that it deserves."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import torch
 
 import headwise
-from headwise.advise.probe.descent import transition
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import Samples
 from headwise.advise.probe.samples.prepare import prepare
@@ -183,7 +181,7 @@ def test_the_unit_of_a_function_does_not_matter(scale: float) -> None:
     assert finding.heads == 1
 
 
-def test_labels_of_a_function_stay_labels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_labels_of_a_function_stay_labels() -> None:
     for target in (lambda x: largest(x) > 1, lambda x: x[..., 0].argmax(1)):
         function = TargetFunction(target, draw)
         inputs = function.draw(1000, (1,))
@@ -191,10 +189,3 @@ def test_labels_of_a_function_stay_labels(monkeypatch: pytest.MonkeyPatch, tmp_p
         assert Samples.of(inputs, given).kind == "classification"
     numbers = TargetFunction(largest, draw)
     assert Samples.of(inputs, numbers.as_given(numbers(inputs))).kind == "regression"
-    for name in ("WIDE_STEPS", "TUNING_STEPS", "SCREENING_STEPS"):
-        monkeypatch.setattr(transition, name, 20)
-    monkeypatch.setattr(transition, "MORE_SEEDS", ())
-    finding = headwise.probe(
-        target=lambda x: largest(x) > 1, sampler=draw, train=True, max_heads=2, jobs=1
-    )
-    assert finding.sentence

@@ -100,7 +100,7 @@ def products_of_means(rng: Generator) -> ZooTask:
 
 
 def ratios_of_means(rng: Generator) -> ZooTask:
-    """Σ e^{x_t} y_t / Σ (1 + y_t²): both are averages, the readout divides them."""
+    """Σ sin(x_t) y_t / Σ (1 + y_t²): both are averages, the readout divides them."""
     return _of_one_head(
         rng,
         "ratio of two means",

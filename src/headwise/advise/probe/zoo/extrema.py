@@ -95,10 +95,10 @@ def minima_of_maxima(rng: Generator) -> ZooTask:
 
 
 def ratios_of_extrema(rng: Generator) -> ZooTask:
-    """max_t x / (1 + e^{−min_t y}) and the like: two extrema that both matter need two heads."""
+    """(1 + max_t x) / (4 + 2 tanh(1 + min_t y)): two extrema that both matter need two heads."""
     tokens, words, _ = _extremal(rng, least_dim=2)
     return ZooTask(
-        f"max x over 3 + min y, {words}",
+        f"max x over a function of min y, {words}",
         right(2),
         tokens,
         lambda x: (1 + x[..., 0].amax(1)) / (4 + torch.tanh(1 + x[..., 1].amin(1)) * 2),
