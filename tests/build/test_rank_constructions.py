@@ -125,10 +125,10 @@ def test_constructions_come_back_from_the_disk(tmp_path: Path) -> None:
     ("make", "sentence"),
     [
         (lambda: full_rank_head(FARTHEST), "see full_rank_encoder"),
-        (lambda: full_rank_head(CROSS[0], sharpness=0.0), "must be positive"),
+        (lambda: full_rank_head(CROSS[0], sharpness=0.0), "sharpness must be a number above 0"),
         (lambda: full_rank_encoder(CROSS[0]), "self form"),
-        (lambda: majority_vote(8, 0), "heads is 0"),
-        (lambda: random_features_layer(8, 0), "heads is 0"),
+        (lambda: majority_vote(8, 0), "heads must be a whole number"),
+        (lambda: random_features_layer(8, 0), "heads must be a whole number"),
     ],
 )
 def test_impossible_constructions_are_refused(make, sentence: str) -> None:  # type: ignore[no-untyped-def]
