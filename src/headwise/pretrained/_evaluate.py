@@ -18,6 +18,7 @@ from headwise.pretrained.speed import Pairwise, latency
 from headwise.pretrained.text.calibration import Sample, to_device, token_count
 
 _CONTEXT = 256  # tokens before the one whose FLOPs are counted
+_JUDGED = 0.7  # how far along the work is when quality is known, and speed is not
 
 
 @dataclass
@@ -111,7 +112,7 @@ def evaluate(
     for sample in samples:
 
         def seen(count: int, done: int = done) -> None:
-            on_progress((done + count) / total, "judging on held-out data")
+            on_progress(_JUDGED * (done + count) / total, "judging on held-out data")
 
         verdicts.append(quality(original, compressed, objective, sample, seen))
         done += len(sample.batches)
@@ -121,7 +122,11 @@ def evaluate(
         element * sum(cache_elements(shape) for shape in full),
         element * sum(cache_elements(shape) for shape in plan.layers),
     )
-    held_out = samples[0].batches
+    times = {}
+    if time_it:
+        on_progress(_JUDGED, "timing both models")
+        times = latency(original, compressed, samples[0].batches, objective)
+    on_progress(1.0, "judged")
     return Evaluation(
         objective=objective.name,
         unit=objective.unit,
@@ -138,7 +143,7 @@ def evaluate(
                 for s, shape in zip(sites, plan.layers, strict=True)
             ),
         ),
-        latency_ms=latency(original, compressed, held_out, objective) if time_it else {},
+        latency_ms=times,
     )
 
 
