@@ -11,6 +11,7 @@ from headwise.lab.summary import readable_value
 from headwise.lab.work import versions
 from headwise.report.template import inline_text, render_page
 
+_FAILURES_SHOWN = 50
 _MARKS = {
     "holds": ("✓", "holds"),
     "does not hold": ("✗", "fails"),
@@ -37,6 +38,8 @@ def render(result: StudyResult) -> str:
         finding=conclusion.sentence,
         conclusive=conclusion.conclusive,
         settled_by=conclusion.settled_by,
+        failures=result.failures[:_FAILURES_SHOWN],
+        failures_said=_failures_said(result),
         figures=[figure for figure in study.figures if figure.name in charts],
         claims=[_claim_row(claim, verdict) for claim, verdict in result.verdicts.items()],
         comparisons=comparisons(result),
@@ -49,6 +52,12 @@ def render(result: StudyResult) -> str:
         csv=inline_text(result.table.to_csv(index=False)),
         file_name=f"{study.name}-{result.tier}",
     )
+
+
+def _failures_said(result: StudyResult) -> str:
+    count, shown = len(result.failures), min(_FAILURES_SHOWN, len(result.failures))
+    which = "" if shown == count else f" The first {shown}:"
+    return f"{count} of {result.planned} runs failed; running the study again tries them.{which}"
 
 
 def comparisons(result: StudyResult) -> list[dict[str, Any]]:
@@ -120,7 +129,11 @@ def _facts(result: StudyResult) -> list[tuple[str, str]]:
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     diverged = int(runs["diverged"].sum())
     return [
-        ("Runs", f"{len(runs)} of {result.planned} finished, {diverged} diverged"),
+        (
+            "Runs",
+            f"{len(runs)} of {result.planned} finished, {diverged} diverged, "
+            f"{len(result.failures)} failed",
+        ),
         ("Price", study.tiers[result.tier].price),
         ("Took", f"{seconds:.0f} CPU-seconds{pace}"),
         ("Processor", ", ".join(sorted(runs["cpu"].unique()))),
