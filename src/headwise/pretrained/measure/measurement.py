@@ -60,7 +60,7 @@ def measure_model(
     sites = attention_sites(model)
     objective = objective_for(model, pool)
     batches = material.calibration
-    kept = Kept(measurement_key(model, batches, objective, seed) if cache else None)
+    kept = Kept(measurement_key(model, sites, batches, objective, seed) if cache else None)
     tensors = kept.read()
     if tensors is None:
         require_described(model, sites, batches)

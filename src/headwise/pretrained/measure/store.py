@@ -19,6 +19,7 @@ from torch import Tensor
 
 from headwise.core.cache import cache_folder
 from headwise.core.files import appearing
+from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
 _FORMAT = 1  # of the files, and of what is measured: raise it when either changes
@@ -29,13 +30,17 @@ Tensors = dict[str, Tensor]
 
 
 def measurement_key(
-    model: Any, batches: list[dict[str, Tensor]], objective: Objective, seed: int
+    model: Any,
+    sites: list[AttentionSite],
+    batches: list[dict[str, Tensor]],
+    objective: Objective,
+    seed: int,
 ) -> str:
-    """A hash of all that a measurement depends on."""
+    """A hash of all that a measurement depends on; what the adapter says is a part of it."""
     digest = hashlib.sha256()
     config = {k: v for k, v in model.config.to_dict().items() if k not in _UNIMPORTANT}
     about = [_FORMAT, type(model).__name__, config, type(objective).__name__, objective.options()]
-    digest.update(json.dumps([*about, seed], sort_keys=True, default=str).encode())
+    digest.update(json.dumps([*about, repr(sites), seed], sort_keys=True, default=str).encode())
     for name, tensor in model.state_dict().items():
         _add(digest, name, tensor)
     for index, batch in enumerate(batches):
