@@ -69,7 +69,7 @@ class StudyResult:
     def of(store: Store, study: Study, tier: str) -> "StudyResult":
         """The result of a study's tier, from the store alone."""
         study.tier(tier)
-        found = table(store, study.owner, tier)
+        found = table(store.records(study.owner, tier))
         failures = tuple(
             FailedRun.of(part, record, study.settings)
             for part, record in store.records(study.owner, tier, failed=True)

@@ -150,14 +150,7 @@ class Store:
             try:
                 yield part, Record(**found | {name: _object(found[name]) for name in _OBJECTS})
             except InputError as error:
-                raise self.damaged(found["key"], error) from error
-
-    def damaged(self, key: str, why: Exception) -> InputError:
-        """The sentence for a row that is not what headwise wrote."""
-        return InputError(
-            f"a row of the store {self.path} was changed or is damaged (key {key:.60}): {why}; "
-            f"delete it with: DELETE FROM runs WHERE key = {key[:60]!r}, and run again"
-        )
+                raise damaged_row(found["key"], error) from error
 
     def failed(self, owner: str, tier: str) -> int:
         """How many runs of an owner's tier failed."""
@@ -226,6 +219,14 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def damaged_row(key: str, why: Exception) -> InputError:
+    """The sentence for a row that is not what headwise wrote."""
+    return InputError(
+        f"a row of the store was changed or is damaged (key {key:.64}): {why}; delete it with "
+        f"DELETE FROM runs WHERE key = {key[:64]!r}, and run again"
+    )
 
 
 def _object(text: str) -> dict[str, Any]:

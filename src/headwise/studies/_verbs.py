@@ -103,7 +103,7 @@ def export_study(
     with Store(store) as results:
         known = [row[1] for row in results.studies() if row[0] == study.known_as]
         frames = [
-            table(results, study.owner, each).assign(tier=each)
+            table(results.records(study.owner, each)).assign(tier=each)
             for each in ([tier] if tier else known)
         ]
     frames = [frame for frame in frames if len(frame) > 0]

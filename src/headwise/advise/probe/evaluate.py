@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.advise.probe.ask import probe
+from headwise.advise.probe.ask import FIGURES, probe
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.judged.attempt import Way
 from headwise.advise.probe.judged.perform import perform
@@ -125,6 +125,10 @@ def probe_eval(
     place = Place(on, jobs, gpus_per_job, device)
     require(zoo or (out is None and figure is None), "out and figure belong to zoo")
     check_can_write(out, "--out")
+    require(
+        figure is None or Path(figure).suffix in FIGURES,
+        f"the figure is a {', '.join(FIGURES)} file, not {figure}",
+    )
     check_can_write(figure, "the figure")
     if zoo:
         require(
