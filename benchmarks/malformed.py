@@ -26,7 +26,7 @@ from headwise.lab.store import Store
 from headwise.nets import AttentionShape
 from headwise.tasks.retrieval import sum_of_maxima
 
-LONGEST = 60  # seconds that any answer may take
+LONGEST = 60  # seconds of the processor that any answer may take
 CODES = {0: "answer", 1: "no", 2: "sentence", 3: "refused", 4: "out of time"}
 OUTCOMES = (*CODES.values(), "traceback", "too slow", "other code")
 DEFECTS = OUTCOMES[5:]
@@ -80,13 +80,13 @@ def _limited() -> Iterator[None]:
     def late(number: int, frame: Any) -> None:
         raise TimeoutError(f"more than {LONGEST} seconds")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(LONGEST)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # What options and JSON values can be made of, beside what they should be.
