@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
 from headwise.core.errors import require
 
 NAMES = ("auto", "cpu", "cuda", "mps")
@@ -20,6 +18,8 @@ def check_device_name(name: str) -> None:
 
 def find_device(name: str) -> str:
     """The device of that name, if it is here; "auto" takes a GPU where there is one."""
+    import torch  # core is loaded where torch is not wanted, too
+
     check_device_name(name)
     here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
