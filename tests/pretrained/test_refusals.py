@@ -81,7 +81,7 @@ def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> 
         ({"length": 3}, "at least 8 tokens"),
         ({"pool": "max"}, "known are mean, cls, last"),
         ({"memory": 0.0}, "gigabytes above 0"),
-        ({"out": "file/small"}, "is a file"),
+        ({"out": "file/small"}, "cannot be written"),
     ],
 )
 def test_options_are_checked_first(

@@ -6,6 +6,7 @@ from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
+from headwise.core.files import check_new_folder
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
 from headwise.pretrained.checks import check_finite, check_share, check_weights
@@ -20,7 +21,6 @@ from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
-from headwise.pretrained.shown import check_place
 from headwise.pretrained.text.calibration import Material, few_tokens
 from headwise.pretrained.text.material import (
     Source,
@@ -85,7 +85,7 @@ def compress(
     cuda or mps.
     """
     folder = None if out is None else Path(out)
-    check_place(folder)
+    check_new_folder(folder)
     check_source(text, eval_text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
