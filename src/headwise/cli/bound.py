@@ -62,13 +62,13 @@ def phase_map(
 
     Example: `headwise bound phase-map --intrinsic-dim 4 --head-dim 8 --out phase-map`
     """
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
     from headwise.theory import head_count
 
     found = head_count.phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
-    write_files(out, figure_files("phase-map", found.figure(), found.to_pandas()))
+    write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
     print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .csv")
 
 

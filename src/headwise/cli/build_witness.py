@@ -46,7 +46,7 @@ def witness(
         print(json.dumps(found.to_data()) if as_json else found)
         return
 
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
     from headwise.studies.head_count.witnesses import trained_witnesses
 
     with progress_bar("witness") as on_progress:
@@ -60,5 +60,5 @@ def witness(
             seed=seed,
             on_progress=on_progress,
         )
-    write_files(out, figure_files("witness", compared.figure(), compared.to_pandas()))
+    write_files(out, figure_files("witness", printed(compared.figure()), compared.to_pandas()))
     print(compared.to_json() if as_json else f"{compared}\n{out}/witness.png, .svg, .csv")

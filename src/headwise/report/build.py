@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from headwise.core.errors import require
-from headwise.core.files import write_file
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
-from headwise.report.files import figure_files
-from headwise.report.page import render
+from headwise.report.files import figure_files, write_files
+from headwise.report.pages.study import study_page
+from headwise.report.pages.template import render_page
 from headwise.studies import find_study
 
 
@@ -35,12 +35,15 @@ def report(
 
 
 def write_report(result: StudyResult, folder: Path) -> Path:
-    """Write the page, the figures and the data of a result; gives the page's path."""
+    """Write the page, the figures and the data of a result; gives the page's path.
+
+    A figure's files are named after the study and the figure, so that they can lie beside others.
+    """
+    page = study_page(result)
     files: dict[str, bytes] = {}
-    for name, drawn in result.charts.items():
-        files |= figure_files(name, drawn.chart, drawn.data)
+    for figure in page.figures:
+        files |= figure_files(figure.name, figure.printed, figure.drawn.data)
     files["runs.csv"] = result.table.to_csv(index=False).encode()
-    files["report.html"] = render(result).encode()
-    for name, content in files.items():
-        write_file(folder / name, content)
+    files["report.html"] = render_page(page).encode()
+    write_files(folder, files)
     return folder / "report.html"
