@@ -35,6 +35,7 @@ _LONGEST = 0.25  # step in a coordinate, relative to the box's half width
 class Witness(Drawn):
     """Two inputs, their targets' distance Δ and their representations' distance δ.
 
+    `representations` and `targets` are those of the first and of the second input.
     `readout_lipschitz` is an upper bound for the network's own readout.
     """
 
@@ -42,6 +43,8 @@ class Witness(Drawn):
 
     first: Float[Tensor, "length dim"] = field(repr=False)
     second: Float[Tensor, "length dim"] = field(repr=False)
+    representations: Float[Tensor, "2 width"] = field(repr=False)
+    targets: Float[Tensor, " 2"] = field(repr=False)
     target_gap: float
     representation_gap: float
     readout_lipschitz: float
@@ -69,6 +72,8 @@ class Witness(Drawn):
             "network_error": self.network_error,
             "first": self.first.tolist(),
             "second": self.second.tolist(),
+            "representations": self.representations.tolist(),
+            "targets": self.targets.tolist(),
         }
 
     def __str__(self) -> str:
@@ -138,7 +143,14 @@ def witness(
     pair = pairs[best]
     errors = (exact(pair).squeeze(1) - task.oracle(pair)).abs()
     return Witness(
-        pair[0], pair[1], float(target_gap[best]), float(gap[best]), own, float(errors.max())
+        first=pair[0],
+        second=pair[1],
+        representations=exact.attend(pair),
+        targets=task.oracle(pair),
+        target_gap=float(target_gap[best]),
+        representation_gap=float(gap[best]),
+        readout_lipschitz=own,
+        network_error=float(errors.max()),
     )
 
 

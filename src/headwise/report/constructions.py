@@ -154,10 +154,10 @@ def _slope(
     rise = min(0.5, 0.25 * float(np.log10(domain[1] / domain[0])) / exponent)  # decades of error
     ends = [centre * 10**rise, centre * 10**-rise]
     line = pd.DataFrame({"error": ends, "params": [height * (centre / e) ** exponent for e in ends]})
-    word = pd.DataFrame({"error": [ends[1]], "params": [line["params"].max()]})
+    word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
     word["label"] = f"slope k ≥ {exponent:.2g}"
     drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
-    text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="right", dx=-4, dy=-8)
+    text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="left", dx=6, dy=8)
     note = text.encode(x=x, y=y, text="label:N").properties(name=f"note_{len(here)}_{_address(here)}")
     return alt.layer(drawn.encode(x=x, y=y), note)
 

@@ -244,7 +244,7 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
 
 
 def _references(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """What theory, constructions or the paper say, in grey: a dash pattern and shape for each."""
+    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
     base = alt.Chart(rows).encode(
         x=x,
         y=y,
@@ -255,21 +255,15 @@ def _references(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> lis
         ],
     )
     labels = list(style.labels)
-    legend = None if style.for_page else alt.Legend(symbolSize=200, orient="bottom", columns=1)
+    legend = alt.Legend(symbolSize=300, symbolType="stroke", orient="bottom", columns=1)
     dash = alt.StrokeDash(
         "label:N",
         title="references",
         scale=alt.Scale(domain=labels, range=list(style.dashes.values())),
-        legend=legend,
-    )
-    shape = alt.Shape(
-        "label:N",
-        title="references",
-        scale=alt.Scale(domain=labels, range=[SHAPES[i % len(SHAPES)] for i in range(len(labels))]),
-        legend=legend,
+        legend=None if style.for_page else legend,
     )
     lines = base.mark_line(strokeWidth=1.5, color=GREY).encode(strokeDash=dash)
-    return [lines, base.mark_point(size=30, color=GREY, opacity=1).encode(shape=shape)]
+    return [lines, base.mark_point(size=22, color=GREY, filled=True, opacity=1)]
 
 
 def _notes(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
