@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test browser lint format docs bench clean
 
 help:
 	@echo "make demo    reproduce the phase transition in the number of heads: results/demo/report.html"
@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[dev,pretrained]'
+	$(PIP) -e '.[dev,pretrained,browser]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
@@ -34,8 +34,16 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/headwise study run head-count --tier quick --store results/demo/head-count.db --report results/demo
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n 2
+
+# The pages are tested in Debian's chromium. Where it cannot be installed, those tests are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { echo "installing chromium for the tests of the pages"; \
+	       (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
+	         >/dev/null 2>&1; } \
+	  || echo "chromium is not here and cannot be installed: the browser tests will be skipped"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

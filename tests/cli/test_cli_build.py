@@ -57,7 +57,9 @@ def test_a_memorising_network_is_written(tmp_path: Path, run: Run) -> None:
     )
 
 
-def test_the_frontier_has_two_curves_a_panel_and_no_invented_sizes(tmp_path: Path, run: Run) -> None:
+def test_the_frontier_has_two_curves_a_panel_and_no_invented_sizes(
+    tmp_path: Path, run: Run
+) -> None:
     code, out, _ = run(f"build frontier --lengths 16,32,64 --out {tmp_path} --json")
     rows = pd.DataFrame(json.loads(out))
     assert code == 0

@@ -69,7 +69,7 @@ def phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
     write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
-    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .csv")
+    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .pdf, .csv")
 
 
 @app.command("rank")
@@ -127,6 +127,19 @@ def saturation(
         epsilon, value_diameter=value_diameter, score_bound=score_bound, length=length
     )
     _show(found, as_json)
+
+
+@app.command("calculator")
+def calculator(
+    out: Annotated[Path, typer.Option(help="The .html file to write.")] = Path("calculator.html"),
+) -> None:
+    """The bound on too few heads as a page with sliders.
+
+    Example: `headwise bound calculator --out calculator.html`
+    """
+    from headwise.report.calculator import write_calculator
+
+    print(write_calculator(out))
 
 
 def _show(bound: "Bound", as_json: bool) -> None:

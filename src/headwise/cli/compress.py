@@ -41,6 +41,7 @@ def compress(
         Path | None, typer.Option(help="Held-out text; default: every fifth part of --text.")
     ] = None,
     tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
+    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -50,7 +51,9 @@ def compress(
     """
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
+    from headwise.pretrained.shown import check_page
 
+    check_page(report, "--report")
     with progress_bar("opening the model") as on_progress:
         result = run(
             model,
@@ -68,6 +71,8 @@ def compress(
             seed=seed,
             on_progress=on_progress,
         )
+    if report is not None:
+        result.report(report)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
         raise typer.Exit(1)

@@ -128,8 +128,8 @@ class Study:
     `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
     text names its `texts`; with `parts_of_files`, which takes a tier, text files and plan files,
     it can be run on the user's own. `preparing` names parts whose runs other parts go on from: they
-    measure nothing of their own and have no table. `address` is where a study of a user's own module was found,
-    "module:NAME".
+    measure nothing of their own and have no table. `address` is where a study of a user's own
+    module was found, "module:NAME".
     """
 
     name: str

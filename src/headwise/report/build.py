@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
+from headwise.core.files import write_file
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
 from headwise.report.files import figure_files, write_files
+from headwise.report.pages.index import IndexEntry, index_page
 from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
 from headwise.studies import find_study
@@ -15,13 +17,18 @@ def report(
     store: str | Path,
     study: str | None = None,
     tier: str | None = None,
-    out: str | Path = "report",
+    out: str | Path | None = None,
+    all: bool = False,
 ) -> Path:
     """Rebuild a study's report (HTML, PNG, SVG, CSV) from its store; gives the page's path.
 
     `study` is needed if the store holds several; `tier` is the one with most finished runs
-    unless it is given.
+    unless it is given; `out` is the folder "report" unless it is given. With `all`, `store` is a
+    folder: an index of every study in its stores is written to `out`, by default the same folder.
     """
+    if all:
+        require(study is None and tier is None, "an index is of all studies: no --study, no --tier")
+        return write_index(store, out)
     with Store(store) as results:
         rows = [
             row for row in results.studies() if study in (None, row[0]) and tier in (None, row[1])
@@ -31,7 +38,39 @@ def report(
         require(len(names) == 1, f"{store} holds {', '.join(names)}: choose one with --study")
         name, level, _, _ = max(rows, key=lambda row: row[2])
         result = StudyResult.of(results, find_study(name), level)
-    return write_report(result, Path(out))
+    return write_report(result, Path(out or "report"))
+
+
+def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
+    """One page on all that a folder holds: studies in stores, and plans; gives the page's path.
+
+    Every study's report is written to a folder beside the page, and linked.
+    """
+    folder = Path(folder)
+    require(folder.is_dir(), f"there is no folder {folder}")
+    target = folder if out is None else Path(out)
+    entries = []
+    for path in sorted(folder.rglob("*.db")):
+        entries += _entries(path, target)
+    require(len(entries) > 0, f"{folder} holds no store with a finished study")
+    write_file(target / "index.html", render_page(index_page(entries)))
+    return target / "index.html"
+
+
+def _entries(path: Path, target: Path) -> list[IndexEntry]:
+    """The studies of a store that have a finished run; other files are passed over."""
+    try:
+        with Store(path) as results:
+            known = [row for row in results.studies() if row[2] > 0]
+            found = [StudyResult.of(results, find_study(row[0]), row[1]) for row in known]
+    except InputError:
+        return []  # not a store, or of a study that is not here
+    entries = []
+    for result in found:
+        name = f"{result.study.name}-{result.tier}"
+        write_report(result, target / name)
+        entries.append(IndexEntry.of(result, f"{name}/report.html"))
+    return entries
 
 
 def write_report(result: StudyResult, folder: Path) -> Path:

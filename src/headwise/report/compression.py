@@ -29,8 +29,12 @@ def bars(result: Compressed) -> dict[str, alt.LayerChart]:
     """Heads and dimensions that every layer keeps, beside what it had."""
     heads = result.heads()
     full = float(result.plan.model.get("head_dim") or heads[["qk_dim", "v_dim"]].max().max())
-    count = float(max(max(h for g in each.groups for h in (*g.heads, 0)) for each in
-                      result.plan.layers)) + 1
+    count = (
+        float(
+            max(max(h for g in each.groups for h in (*g.heads, 0)) for each in result.plan.layers)
+        )
+        + 1
+    )
     layers = pd.DataFrame({"layer": range(len(result.plan.layers))})
     left = heads.groupby("layer").agg(
         heads=("head", "nunique"), queries=("qk_dim", "mean"), values=("v_dim", "mean")

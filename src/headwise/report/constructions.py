@@ -5,7 +5,17 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Built, Frontier, TrialResults
-from headwise.report.theme import BLUE, FAINT, GREY, ORANGE, PALETTE, SCHEME, SHADES, finished, panel_title
+from headwise.report.theme import (
+    BLUE,
+    FAINT,
+    GREY,
+    ORANGE,
+    PALETTE,
+    SCHEME,
+    SHADES,
+    finished,
+    panel_title,
+)
 from headwise.theory.head_count import PhaseMap
 
 
@@ -130,8 +140,10 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         x=x,
         y=y,
         color=alt.Color("curve:N", title=None, scale=colour),
-        tooltip=["task", "length", "curve", "heads", "error", "params", "network"]
-        + ["certified_error"],
+        tooltip=[
+            *("task", "length", "curve", "heads"),
+            *("error", "params", "network", "certified_error"),
+        ],
     )
     lines = base.mark_line(strokeWidth=2)
     counted = base.transform_filter("datum.network == 'counted'").mark_point(size=30)
@@ -153,12 +165,16 @@ def _slope(
     height = float(domain[0] * domain[1]) ** 0.5
     rise = min(0.5, 0.25 * float(np.log10(domain[1] / domain[0])) / exponent)  # decades of error
     ends = [centre * 10**rise, centre * 10**-rise]
-    line = pd.DataFrame({"error": ends, "params": [height * (centre / e) ** exponent for e in ends]})
+    line = pd.DataFrame(
+        {"error": ends, "params": [height * (centre / e) ** exponent for e in ends]}
+    )
     word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
     word["label"] = f"slope k ≥ {exponent:.2g}"
     drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
     text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="left", dx=6, dy=8)
-    note = text.encode(x=x, y=y, text="label:N").properties(name=f"note_{len(here)}_{_address(here)}")
+    note = text.encode(x=x, y=y, text="label:N").properties(
+        name=f"note_{len(here)}_{_address(here)}"
+    )
     return alt.layer(drawn.encode(x=x, y=y), note)
 
 

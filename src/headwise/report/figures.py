@@ -88,7 +88,9 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     seeds = seeds.assign(error=seeds["error"].where(seeds["state"] != "diverged", top))
     data = LineData(shown, seeds.dropna(subset="error"), notes)
     columns = 2 if shown["panel"].nunique() > 1 else 1
-    printed = [panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()]
+    printed = [
+        panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
+    ]
     caption = f"{figure.caption} {_read_as(data)}"
     whole = alt.concat(*printed, columns=columns)
     chart = finished(whole, figure.title, wrap(caption, 88 if columns > 1 else 66))

@@ -146,7 +146,9 @@ def _lines(
     marks = base.mark_point(size=75, filled=True, opacity=1).encode(**_marked(style, ours=rows))
     layers = [base.mark_line(strokeWidth=2.5).encode(stroke=stroke), marks]
     if style.score == "mean":
-        bars = base.transform_filter("isValid(datum.error_low)").mark_rule(strokeWidth=1.5, clip=True)
+        bars = base.transform_filter("isValid(datum.error_low)").mark_rule(
+            strokeWidth=1.5, clip=True
+        )
         ends = bars.encode(y=_y(style, "error_low"), y2="error_high:Q", stroke=stroke)
         layers.insert(0, ends)
     return layers
@@ -328,7 +330,9 @@ def axis_ends(style: LineStyle) -> tuple[float, float]:
     return (0.0 if near_zero else low - margin), high + margin
 
 
-def finite_ends(points: pd.DataFrame, seeds: pd.DataFrame, style_height: str, positive: bool) -> tuple[float, float] | None:
+def finite_ends(
+    points: pd.DataFrame, seeds: pd.DataFrame, style_height: str, positive: bool
+) -> tuple[float, float] | None:
     """The least and largest number to show; None where there is none.
 
     Intervals belong to it, but one of few seeds can be endless: it may double the range at most.
@@ -348,4 +352,6 @@ def finite_ends(points: pd.DataFrame, seeds: pd.DataFrame, style_height: str, po
         room = high / low
         return max(float(bars.min()), low / room), min(float(bars.max()), high * room)
     room = high - low
-    return min(low, max(float(bars.min()), low - room)), max(high, min(float(bars.max()), high + room))
+    return min(low, max(float(bars.min()), low - room)), max(
+        high, min(float(bars.max()), high + room)
+    )

@@ -60,7 +60,7 @@ def _inputs(found: Witness) -> alt.Chart:
         x=alt.X("position:Q", title="position t", axis=alt.Axis(grid=False, tickMinStep=1)),
         y=alt.Y("value:Q", title="coordinate"),
         color=_which(),
-        shape=alt.Shape("input:N", title=None),
+        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
         tooltip=["input", "position", "coordinate", alt.Tooltip("value", format=".3g")],
     ).properties(width=_WIDTH, height=_HEIGHT)
 
@@ -76,7 +76,7 @@ def _representations(found: Witness) -> alt.Chart:
         x=alt.X("dimension:Q", title="dimension", axis=alt.Axis(grid=False, tickMinStep=1)),
         y=alt.Y("value:Q", title="after attention"),
         color=_which(),
-        shape=alt.Shape("input:N", title=None),
+        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
         tooltip=["input", "dimension", alt.Tooltip("value", format=".6g")],
     ).properties(width=_WIDTH, height=_HEIGHT)
 

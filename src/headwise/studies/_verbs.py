@@ -8,6 +8,7 @@ import pandas as pd
 
 from headwise.core.errors import InputError, require
 from headwise.core.files import appearing
+from headwise.core.lazy import named
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.workers import worker_count
 from headwise.lab.check import check_study
@@ -38,17 +39,24 @@ def run_study(
 
     `jobs` is the number of worker processes, as many as cores by default. `texts` replace the
     study's own, `plans` made by `headwise.plan` are compared, too. With `report`, figures and
-    report.html are written to that folder. A mistake in the study is found before its runs.
+    report.html are written to that folder; the page is there from the first finished run on and
+    renews itself while the study runs. A mistake in the study is found before its runs.
     """
     study = find_study(study) if isinstance(study, str) else study
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
     workers = worker_count(jobs)
     check_study(study, parts)
 
-    def on_state(state: StudyState) -> None:
-        on_progress(state.fraction, f"{state.finished_runs}/{state.total_runs} runs")
+    page = None if report is None else named("headwise.report.live:LivePage")(study, tier, report)
 
     with Store(store, write=True) as results:
+
+        def on_state(state: StudyState) -> None:
+            on_progress(state.fraction, study.name)
+            if page is not None:
+                runs = f"{state.finished_runs} of {state.total_runs} runs finished"
+                page.renew(results, state.fraction, runs)
+
         try:
             conduct(results, study.owner, tier, parts, workers, on_state)
         except WorkerDied as error:

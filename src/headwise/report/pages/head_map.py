@@ -76,9 +76,16 @@ def head_map(inspection: Inspection) -> Html:
         f'<span class="small" id="scale">{"logarithmic shades" if scales[first][1] else ""}</span>'
         ' <span class="small">Choose a head for its details.</span></p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Map of heads">'
-        f'<table class="grid"><tbody>{_rows(heads, first, scales[first][0])}</tbody></table></div>'
+        f'<table class="grid"><thead><tr><td></td>{_numbers(heads)}</tr></thead>'
+        f"<tbody>{_rows(heads, first, scales[first][0])}</tbody></table></div>"
         '<aside id="pinned" aria-live="polite" hidden></aside></section>'
         f'<script id="head-data" type="application/json">{inline_json(data)}</script>'
+    )
+
+
+def _numbers(heads: pd.DataFrame) -> str:
+    return "".join(
+        f'<th scope="col">{head}</th>' for head in sorted(set(heads["head"].astype(int)))
     )
 
 
@@ -99,7 +106,9 @@ def _rows(heads: pd.DataFrame, first: str, depth: list[float]) -> str:
 
 def shade_class(share: float) -> str:
     """Which text reads on a cell: white from .8 on by day, black from .52 on at night (4.5:1)."""
-    return " ".join(["cell", *(["mid"] if share > 0.52 else []), *(["deep"] if share > 0.8 else [])])
+    return " ".join(
+        ["cell", *(["mid"] if share > 0.52 else []), *(["deep"] if share > 0.8 else [])]
+    )
 
 
 def _known(row: dict[str, Any], shown: dict[str, str]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def study_page(result: StudyResult, live: Live | None = None) -> Page:
 
 def verdict_chips(result: StudyResult) -> list[Chip]:
     """How many claims hold, fail, are undecided or untested; a tier that is not finished."""
-    counts = Counter(verdict.status for verdict in result.verdicts.values())
+    counts = Counter(str(verdict.status) for verdict in result.verdicts.values())
     chips = []
     for status, mood in _MOODS.items():
         if number := counts[status]:
