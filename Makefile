@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test browser lint format docs bench clean
+.PHONY: help demo test browser screenshots lint format docs bench clean
 
 help:
 	@echo "make demo    reproduce the phase transition in the number of heads: results/demo/report.html"
 	@echo "make test    lint, type-check and test"
+	@echo "make screenshots  pictures of a page of every kind: results/screenshots"
 	@echo "make format  format the code"
 	@echo "make docs    build the documentation, strictly: site/index.html"
 	@echo "make bench   the quick forms of the benchmarks, about five minutes"
@@ -44,6 +45,9 @@ browser:
 	       (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
 	         >/dev/null 2>&1; } \
 	  || echo "chromium is not here and cannot be installed: the browser tests will be skipped"
+
+screenshots: $(VENV)/.installed-dev browser
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py results/screenshots
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

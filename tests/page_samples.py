@@ -4,6 +4,7 @@ The study's numbers are given by a formula, with a seed that is stuck and one th
 hold what would be markup if it were not escaped.
 """
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ from headwise.lab.store import Store
 from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.lab.work import perform
 from headwise.pretrained.inspection import Inspection
+from headwise.report.build import write_report
+from headwise.report.pages.calculator import calculator_page
+from headwise.report.pages.index import IndexEntry, index_page
+from headwise.report.pages.template import render_page
+from headwise.report.result_page import page
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<script>window.broken = 1</script> \"quoted\" 'names' <!-- and </script>"
 
 
@@ -157,3 +164,17 @@ def samples() -> dict[str, Any]:
         "finding": sample_finding(),
         "plan": plan(layers=4, width=64, length=32, budget=4 * 64 * 64 * 4),
     }
+
+
+def write_pages(folder: Path) -> dict[str, Path]:
+    """Make a small store and write a page of every kind; gives their paths."""
+    result = sample_result(folder)
+    found = {"study": write_report(result, folder / "study")}
+    entry = IndexEntry.of(result, "study/report.html")
+    texts = {name: page(each) for name, each in samples().items()}
+    texts["calculator"] = render_page(calculator_page())
+    texts["index"] = render_page(index_page([entry]))
+    for name, text in texts.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(text)
+    return found

@@ -5,21 +5,14 @@
 Where either is missing, the tests in this folder are skipped, and say so.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headwise.report.build import write_report
-from headwise.report.calculator import calculator_page
-from headwise.report.pages.index import IndexEntry, index_page
-from headwise.report.pages.template import render_page
-from headwise.report.result_page import page
-from page_samples import sample_result, samples
+from page_samples import CHROMIUM, write_pages
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOW = "browser tests need: apt-get install chromium && pip install 'headwise[browser]'"
 
 
@@ -40,17 +33,3 @@ def browser() -> Iterator[Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of every kind, by its name."""
     return write_pages(tmp_path_factory.mktemp("pages"))
-
-
-def write_pages(folder: Path) -> dict[str, Path]:
-    """Make a small store and write a page of every kind; gives their paths."""
-    result = sample_result(folder)
-    found = {"study": write_report(result, folder / "study")}
-    entry = IndexEntry.of(result, "study/report.html")
-    texts = {name: page(each) for name, each in samples().items()}
-    texts["calculator"] = render_page(calculator_page())
-    texts["index"] = render_page(index_page([entry]))
-    for name, text in texts.items():
-        found[name] = folder / f"{name}.html"
-        found[name].write_text(text)
-    return found

@@ -6,10 +6,9 @@ python tests/browser/screenshots.py FOLDER
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
-from conftest import CHROMIUM, write_pages
 from playwright.sync_api import sync_playwright
+
+from page_samples import CHROMIUM, write_pages
 
 WIDTHS = (390, 768, 1280)
 

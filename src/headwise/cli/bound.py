@@ -137,7 +137,7 @@ def calculator(
 
     Example: `headwise bound calculator --out calculator.html`
     """
-    from headwise.report.calculator import write_calculator
+    from headwise.report.pages.calculator import write_calculator
 
     print(write_calculator(out))
 

@@ -12,14 +12,8 @@ from headwise.lab.result import StudyResult
 from headwise.lab.study import Figure, IntervalFigure
 from headwise.lab.summary import STUCK, readable_value
 from headwise.report.intervals import draw_intervals, interval_panels
-from headwise.report.lines import (
-    LineData,
-    LineStyle,
-    axis_ends,
-    finite_ends,
-    ordered_values,
-    panels,
-)
+from headwise.report.line_style import LineStyle, axis_ends, finite_ends, ordered_values
+from headwise.report.lines import LineData, panels
 from headwise.report.theme import finished, panel_title
 
 

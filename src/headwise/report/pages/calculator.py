@@ -1,6 +1,6 @@
 """The lower bound on too few heads as a page with sliders, computed in the reader's browser.
 
-`pages/calculator.js` repeats `theory.head_count.lower_bound_exponent` for the paper's |S_i| = T/4;
+`calculator.js` repeats `theory.head_count.lower_bound_exponent` for the paper's |S_i| = T/4;
 a test compares the two on a thousand points.
 """
 
