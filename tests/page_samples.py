@@ -143,7 +143,8 @@ def sample_inspection() -> Inspection:
         ]
     )
     found = ["one head carries half of the importance", "later layers do not saturate more"]
-    return Inspection(HOSTILE, heads, errors, found, "nats a token", "loss", "some text")
+    nothing = pd.DataFrame()
+    return Inspection(HOSTILE, heads, errors, nothing, found, "nats a token", "loss", "some text")
 
 
 def sample_finding() -> Finding:

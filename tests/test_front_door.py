@@ -58,7 +58,7 @@ def test_rooms_are_attributes(name: str) -> None:
 
 def test_dir_and_all_list_them() -> None:
     assert set(headwise.__all__) == {*FUNCTIONS, *ROOMS}
-    assert {*FUNCTIONS, *ROOMS, "__version__"} <= set(dir(headwise))
+    assert {*FUNCTIONS, *ROOMS, "__version__"} == set(dir(headwise))
 
 
 def test_importing_the_modules_does_not_shadow_the_functions() -> None:

@@ -16,8 +16,7 @@ from headwise.advise.plan.race import (
     race,
 )
 from headwise.advise.plan.request import PlanRequest
-from headwise.advise.plan.scale import TrialScale, choose_scale
-from headwise.core.errors import InputError
+from headwise.advise.plan.scale import TooLittleTime, TrialScale, choose_scale
 
 NAMES = [UNIFORM, *"abcdefg"]
 
@@ -153,7 +152,7 @@ def test_more_time_allows_larger_trials_and_too_little_is_refused() -> None:
     for scale in scales:
         assert scale.width * scale.factor == 384
         assert scale.budget == 6 * 4 * 384**2 // scale.factor**2
-    with pytest.raises(InputError, match="too few to measure"):
+    with pytest.raises(TooLittleTime, match="too few to measure"):
         scale_of(384, 256, 3)
 
 

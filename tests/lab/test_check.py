@@ -20,7 +20,7 @@ from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Figure, IntervalFigure, Study, Tier, Verdict
-from headwise.studies import run_study
+from headwise.studies import find_study, run_study
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -233,3 +233,31 @@ def test_two_kinds_cannot_have_one_name() -> None:
                 perform=one_by_one(lambda run: Reading(0.0), DIFFERENCE, "none"),
             )
         )
+
+
+def test_a_study_of_someone_elses_making_is_checked_before_its_runs(tmp_path: Path) -> None:
+    def broken() -> dict[str, list[Run]]:
+        return {"transition": [Run(kind="class-token", task=1 / 0, seed=0)]}
+
+    mistakes = {
+        "the runs of tier 'quick' cannot be made .ZeroDivisionError": {
+            "tiers": {"quick": Tier("nothing", broken)}
+        },
+        "cannot be made .AttributeError": {"tiers": {"quick": Tier("nothing", lambda: None)}},
+        "has a mistake .TypeError": {"figures": None},
+    }
+    for sentence, change in mistakes.items():
+        with pytest.raises(InputError, match=sentence):
+            run_study(replace(GOOD, **change), store=tmp_path / "a.db")  # type: ignore[arg-type]
+    assert not (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize("code", ["1/0", "import sys; sys.exit(3)", "def f(:", "X = 1"])
+def test_a_module_with_a_mistake_gets_a_sentence(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mistaken_study.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mistaken_study", raising=False)
+    with pytest.raises(InputError, match="mistaken_study"):
+        find_study("mistaken_study:X")

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from small_models import FAMILIES, small_model, word_tokenizer
 
-from headwise.pretrained.text.calibration import default_text
+from headwise.pretrained.text.calibration import packaged_text
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements of one test are not another's."""
+    monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(params=sorted(FAMILIES))
@@ -33,5 +39,5 @@ def checkpoint(tmp_path: Path) -> Path:
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
-    path.write_text(default_text()[:9000], "utf-8")
+    path.write_text(packaged_text("held_out")[:9000], "utf-8")
     return path

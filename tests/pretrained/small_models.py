@@ -1,6 +1,7 @@
 """Small random models of every family, and random calibration data for them."""
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -15,7 +16,7 @@ from headwise.pretrained import (
     make_plan,
     measure_model,
 )
-from headwise.pretrained.text.calibration import default_text
+from headwise.pretrained.text.calibration import packaged_text
 
 torch.set_num_threads(1)
 
@@ -34,52 +35,102 @@ _LLAMA |= {
     "head_dim": 8,
 }
 
+_VIT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+_VIT |= {"intermediate_size": 48, "image_size": 16, "patch_size": 4}
+_PARTIAL = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+_PARTIAL["rope_parameters"]["partial_rotary_factor"] = 0.5
+_BART = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4}
+_BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+_BART |= {"vocab_size": 99}
+_CLIP_TEXT = _BERT | {"eos_token_id": 98, "projection_dim": 16}
+_KEYS = {"num_key_value_heads": 2}
+_NARROW = {"sliding_window": 8}
+
 FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bart": ("BartConfig", "BartForConditionalGeneration", _BART),
     "bert": ("BertConfig", "BertModel", _BERT),
     "bert-masked": ("BertConfig", "BertForMaskedLM", _BERT),
-    "roberta": ("RobertaConfig", "RobertaModel", _BERT),
+    "clip": (
+        "CLIPConfig",
+        "CLIPModel",
+        {"text_config": _CLIP_TEXT, "vision_config": _VIT | {"hidden_size": 24}},
+    ),
+    "clip-text": ("CLIPTextConfig", "CLIPTextModel", _CLIP_TEXT),
+    "clip-vision": ("CLIPVisionConfig", "CLIPVisionModel", _VIT),
+    "deit": ("DeiTConfig", "DeiTForImageClassification", _VIT | {"num_labels": 5}),
+    "dinov2": ("Dinov2Config", "Dinov2Model", _VIT),
     "distilbert": (
         "DistilBertConfig",
         "DistilBertModel",
-        {
-            "dim": 32,
-            "n_layers": 2,
-            "n_heads": 4,
-            "hidden_dim": 48,
-            "vocab_size": 99,
-            "max_position_embeddings": 64,
-        },
+        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "vocab_size": 99}
+        | {"max_position_embeddings": 64},
+    ),
+    "electra": ("ElectraConfig", "ElectraModel", _BERT | {"embedding_size": 16}),
+    "gemma2": (
+        "Gemma2Config",
+        "Gemma2ForCausalLM",
+        _LLAMA | _NARROW | {"attn_logit_softcapping": 3.0, "query_pre_attn_scalar": 8},
+    ),
+    "gemma3": (
+        "Gemma3TextConfig",
+        "Gemma3ForCausalLM",
+        _LLAMA | _NARROW | {"layer_types": ["sliding_attention", "full_attention"]},
     ),
     "gpt2": (
         "GPT2Config",
         "GPT2LMHeadModel",
         {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 99, "n_positions": 64},
     ),
+    "gpt-neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _BERT | _PARTIAL),
     "llama": ("LlamaConfig", "LlamaForCausalLM", _LLAMA),
     "llama-biased": ("LlamaConfig", "LlamaForCausalLM", _LLAMA | {"attention_bias": True}),
-    "mistral": ("MistralConfig", "MistralForCausalLM", _LLAMA | {"sliding_window": 8}),
-    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _LLAMA),
-    "vit": (
-        "ViTConfig",
-        "ViTModel",
-        {
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 48,
-        }
-        | {"image_size": 16, "patch_size": 4},
+    "mistral": ("MistralConfig", "MistralForCausalLM", _LLAMA | _NARROW),
+    "mixtral": (
+        "MixtralConfig",
+        "MixtralForCausalLM",
+        _LLAMA | {"num_local_experts": 3, "num_experts_per_tok": 2},
     ),
-    "vit-classifier": (
-        "ViTConfig",
-        "ViTForImageClassification",
-        {
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 48,
-        }
-        | {"image_size": 16, "patch_size": 4, "num_labels": 5},
+    "modernbert": (
+        "ModernBertConfig",
+        "ModernBertModel",
+        _BERT
+        | {"local_attention": 12, "global_attn_every_n_layers": 2, "pad_token_id": 0}
+        | {"bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
+    ),
+    "mpnet": ("MPNetConfig", "MPNetModel", _BERT),
+    "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", _LLAMA),
+    "opt": (
+        "OPTConfig",
+        "OPTForCausalLM",
+        _BERT | {"ffn_dim": 48, "word_embed_proj_dim": 32},
+    ),
+    "phi": ("PhiConfig", "PhiForCausalLM", _BERT | _PARTIAL | _KEYS),
+    "phi3": ("Phi3Config", "Phi3ForCausalLM", _LLAMA | {"pad_token_id": 0}),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _LLAMA),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", _LLAMA),
+    "roberta": ("RobertaConfig", "RobertaModel", _BERT),
+    "smollm3": (
+        "SmolLM3Config",
+        "SmolLM3ForCausalLM",
+        _LLAMA
+        | {"no_rope_layers": [1, 0], "pad_token_id": 0, "eos_token_id": 1}
+        | {"bos_token_id": 2},
+    ),
+    "stablelm": ("StableLmConfig", "StableLmForCausalLM", _BERT | _PARTIAL | _KEYS),
+    "t5": (
+        "T5Config",
+        "T5ForConditionalGeneration",
+        {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+        | {"vocab_size": 99, "decoder_start_token_id": 0},
+    ),
+    "vit": ("ViTConfig", "ViTModel", _VIT),
+    "vit-classifier": ("ViTConfig", "ViTForImageClassification", _VIT | {"num_labels": 5}),
+    "whisper": (
+        "WhisperConfig",
+        "WhisperForConditionalGeneration",
+        _BART
+        | {"num_mel_bins": 8, "max_source_positions": 16, "max_target_positions": 64}
+        | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 3},
     ),
 }
 
@@ -101,16 +152,39 @@ def small_model(family: str, **changes: Any) -> Any:
 
 def small_material(model: Any, seed: int = 0) -> Material:
     generator = torch.Generator().manual_seed(seed)
-    if model.config.model_type == "vit":
-        batches = [
-            {"pixel_values": torch.randn(4, 3, 16, 16, generator=generator)} for _ in range(10)
-        ]
-    else:
-        batches = [
-            {"input_ids": torch.randint(4, 99, (4, length), generator=generator)}
-            for length in (16, 24, 32, 16, 24, 32, 16, 24, 32, 16)
-        ]
+    kind = model.config.model_type
+    batches = []
+    for length in (16, 24, 32, 16, 24, 32, 16, 24, 32, 16):
+        ids = torch.randint(4, 98, (4, length), generator=generator)
+        noise = torch.randn(4, 3, 16, 16, generator=generator)
+        if kind in ("vit", "deit", "dinov2", "clip_vision_model"):
+            batches.append({"pixel_values": noise})
+        elif kind in ("bart", "t5"):
+            batches.append({"input_ids": ids, "decoder_input_ids": ids.flip(1)[:, :12]})
+        elif kind == "whisper":
+            sound = torch.randn(4, 8, 32, generator=generator)
+            batches.append({"input_features": sound, "decoder_input_ids": ids})
+        elif kind == "clip":
+            batches.append({"input_ids": ids, "pixel_values": noise})
+        else:
+            batches.append({"input_ids": ids})
     return Material(batches[:8], batches[8:], "random tokens")
+
+
+class Measured(NamedTuple):
+    """A small model, its material and what measuring it found; tests leave all of it as it is."""
+
+    model: Any
+    material: Material
+    measurement: Measurement
+
+
+@cache
+def measured(family: str) -> Measured:
+    """Measured once for all tests."""
+    model = small_model(family)
+    material = small_material(model)
+    return Measured(model, material, measure_model(model, material))
 
 
 def shrunk(
@@ -128,7 +202,7 @@ def shrunk(
 
 def word_tokenizer() -> Any:
     """A tokenizer of whole words, most of them unknown."""
-    words = sorted(set(default_text().split()))[:90]
+    words = sorted(set(packaged_text("held_out").split()))[:90]
     vocabulary = {"[UNK]": 0, "[PAD]": 1} | {word: i + 2 for i, word in enumerate(words)}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     core.pre_tokenizer = pre_tokenizers.Whitespace()

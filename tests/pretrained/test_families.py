@@ -7,20 +7,18 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, shrunk, small_material, small_model
+from small_models import FAMILIES, measured, shrunk, small_model
 
 import headwise
 from headwise.core.errors import InputError
-from headwise.pretrained import (
-    Budget,
-    apply_plan,
-    attention_sites,
-    compress,
-    make_plan,
-    measure_model,
-)
+from headwise.pretrained import Budget, apply_plan, attention_sites, compress, make_plan
 from headwise.pretrained._evaluate import attention_parameters
-from headwise.pretrained.plan.counts import parameters
+from headwise.pretrained.measure.observe import Observed, observe
+from headwise.pretrained.plan.counts import original_parameters, parameters
+
+DECODERS = ["gemma2", "gemma3", "gpt2", "gpt-neox", "llama", "mistral", "mixtral", "olmo2", "opt"]
+DECODERS += ["phi", "phi3", "qwen2", "qwen3", "smollm3", "stablelm"]
+PAIRS = ["bart", "t5", "whisper"]
 
 
 def outputs(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -29,55 +27,82 @@ def outputs(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return result
 
 
+def half_of(family: str, counts: str = "parameters") -> Any:
+    model, material, measurement = measured(family)
+    return shrunk(model, material, counts, 0.5, measurement).model
+
+
 def test_with_everything_kept_outputs_equal_the_originals(family: str) -> None:
-    model = small_model(family)
-    material = small_material(model)
-    measurement = measure_model(model, material)
+    model, material, measurement = measured(family)
     same = apply_plan(model, measurement, make_plan(measurement, Budget(1.0)))
     for batch in material.held_out:
         expected = outputs(model, batch)
         torch.testing.assert_close(outputs(same, batch), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("counts", ["parameters", "cache"])
-def test_a_saved_model_comes_back_bit_for_bit(family: str, counts: str, tmp_path: Path) -> None:
-    model = small_model(family)
-    material = small_material(model)
-    result = shrunk(model, material, counts, 0.55)
-    result.save(tmp_path / "one")
-    again = headwise.from_pretrained(tmp_path / "one")
+def test_what_is_measured_is_the_attention_that_the_model_has(family: str) -> None:
+    model, material, measurement = measured(family)
+    real: dict[str, torch.Tensor] = {}
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")
+    sites, batch = measurement.sites, material.held_out[0]
+    handles = [
+        model.get_submodule(site.output).register_forward_pre_hook(
+            lambda module, inputs, path=site.path: real.update({path: inputs[0]})
+        )
+        for site in sites
+    ]
+    seen: dict[str, torch.Tensor] = {}
+
+    def look(layer: int, observed: Observed) -> None:
+        context = observed.attend(observed.scores().softmax(-1))
+        seen[sites[layer].path] = context.transpose(1, 2).flatten(2)
+
+    observe(model, sites, [batch], look)
+    for handle in handles:
+        handle.remove()
+    assert seen.keys() == real.keys() == {site.path for site in sites}
+    for path, context in seen.items():
+        torch.testing.assert_close(context, real[path], rtol=1e-4, atol=1e-5)
+
+
+def test_a_saved_model_comes_back_bit_for_bit(family: str, tmp_path: Path) -> None:
+    model, material, measurement = measured(family)
+    result = shrunk(model, material, "cache", 0.55, measurement)
+    again = headwise.from_pretrained(result.save(tmp_path / "one"))
     assert type(again) is type(model)
-    again.save_pretrained(tmp_path / "two")
-    twice = headwise.from_pretrained(tmp_path / "two")
     for batch in material.held_out:
-        expected = outputs(result.model, batch)
-        assert torch.equal(outputs(again, batch), expected)
-        assert torch.equal(outputs(twice, batch), expected)
+        assert torch.equal(outputs(again, batch), outputs(result.model, batch))
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "olmo2", "t5"])
+def test_a_model_saved_again_by_transformers_comes_back(name: str, tmp_path: Path) -> None:
+    model, material, measurement = measured(name)
+    result = shrunk(model, material, "parameters", 0.55, measurement)
+    headwise.from_pretrained(result.save(tmp_path / "one")).save_pretrained(tmp_path / "two")
+    twice = headwise.from_pretrained(tmp_path / "two")
+    batch = material.held_out[0]
+    assert torch.equal(outputs(twice, batch), outputs(result.model, batch))
 
 
 def test_the_budget_is_kept_and_counted_as_the_model_counts(family: str) -> None:
-    model = small_model(family)
-    material = small_material(model)
-    measurement = measure_model(model, material)
-    whole = attention_parameters(model, measurement.sites)
-    for fraction in (0.9, 0.6, 0.3):
+    model, _, measurement = measured(family)
+    sites, layers = measurement.sites, measurement.reductions
+    whole = sum(original_parameters(layer.weights) for layer in layers)
+    beside = attention_parameters(model, sites) - whole  # norms, tables of biases: not reduced
+    for fraction in (0.9, 0.5):
         plan = make_plan(measurement, Budget(fraction))
         smaller = apply_plan(model, measurement, plan)
-        real = attention_parameters(smaller, measurement.sites)
-        predicted = sum(
-            parameters(site, shape, layer.weights)
-            for site, shape, layer in zip(
-                measurement.sites, plan.layers, measurement.reductions, strict=True
-            )
-        )
-        assert real == predicted
+        real = attention_parameters(smaller, sites) - beside
+        parts = zip(sites, plan.layers, layers, strict=True)
+        assert real == sum(parameters(site, shape, layer.weights) for site, shape, layer in parts)
         assert 0.8 * fraction * whole < real <= fraction * whole
 
 
 def test_the_original_is_left_as_it_was(family: str) -> None:
-    model = small_model(family)
+    model, material, measurement = measured(family)
     before = copy.deepcopy(model.state_dict())
-    compress(model, text=small_material(model), keep=0.5, time_it=False)
+    compress(model, text=material, keep=0.5, measurement=measurement, time_it=False)
     after = model.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -85,32 +110,72 @@ def test_the_original_is_left_as_it_was(family: str) -> None:
 
 
 def test_attention_implementations_agree_on_the_compressed_model(family: str) -> None:
-    model = small_model(family)
-    material = small_material(model)
-    smaller = shrunk(model, material, "cache", 0.6).model
-    expected = outputs(smaller, material.held_out[0])
+    batch = measured(family).material.held_out[0]
+    smaller = half_of(family, "cache")
+    expected = outputs(smaller, batch)
     smaller.set_attn_implementation("eager")
-    torch.testing.assert_close(
-        outputs(smaller, material.held_out[0]), expected, rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(outputs(smaller, batch), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2"])
-@pytest.mark.parametrize("counts", ["parameters", "cache"])
-def test_generation_with_a_cache_equals_generation_without(name: str, counts: str) -> None:
-    model = small_model(name)
-    smaller = shrunk(model, small_material(model), counts, 0.6).model
-    prompt = torch.randint(4, 99, (2, 7), generator=torch.Generator().manual_seed(3))
+def test_all_attention_weights_are_returned(family: str) -> None:
+    model, material, measurement = measured(family)
+    plan = make_plan(measurement, Budget(0.4, "cache"))
+    original = copy.deepcopy(model)
+    if family not in ("llama", "bert", "t5"):  # these three: of the default implementation as well
+        original.set_attn_implementation("eager")
+    outputs(original, material.held_out[0] | {"output_attentions": True})  # hooks are there already
+    smaller = apply_plan(original, measurement, plan)
+    with torch.no_grad():
+        given = smaller(**material.held_out[0], output_attentions=True)
+    towers = [given] if family != "clip" else [given.text_model_output, given.vision_model_output]
+    kinds = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
+    found = [w for tower in towers for kind in kinds for w in tower.get(kind) or ()]
+    shapes = sorted(sum(len(group.heads) for group in layer.groups) for layer in plan.layers)
+    assert sorted(weights.shape[1] for weights in found) == shapes
+    for weights in found:
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
+def test_weights_of_what_is_kept_whole_are_the_originals(family: str) -> None:
+    model, material, measurement = measured(family)
+    batch = material.held_out[0]
+    original = copy.deepcopy(model)
+    original.set_attn_implementation("eager")
+    same = apply_plan(original, measurement, make_plan(measurement, Budget(1.0)))
+    with torch.no_grad():
+        expected, given = (m(**batch, output_attentions=True) for m in (original, same))
+    for name in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"):
+        pairs = zip(expected.get(name) or (), given.get(name) or (), strict=True)
+        for first, second in pairs:
+            torch.testing.assert_close(second, first, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_generation_with_a_cache_equals_generation_without(name: str) -> None:
+    smaller = half_of(name, "cache")
+    prompt = torch.randint(4, 98, (2, 7), generator=torch.Generator().manual_seed(3))
     options = {"max_new_tokens": 12, "do_sample": False, "attention_mask": torch.ones_like(prompt)}
     options |= {"pad_token_id": 0, "eos_token_id": None}
     cached = smaller.generate(prompt, use_cache=True, **options)
     assert torch.equal(cached, smaller.generate(prompt, use_cache=False, **options))
 
 
-def test_padding_does_not_reach_the_other_tokens() -> None:
-    model = small_model("bert")
-    smaller = compress(model, text=small_material(model), keep=0.6, time_it=False).model
-    ids = torch.randint(4, 99, (1, 10), generator=torch.Generator().manual_seed(4))
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_decoder_with_an_encoder_generates_alike_with_and_without_a_cache(name: str) -> None:
+    smaller = half_of(name, "cache")
+    batch = dict(measured(name).material.held_out[0])
+    ids = batch.pop("decoder_input_ids")[:, :3]
+    options = {"max_new_tokens": 9, "do_sample": False, "eos_token_id": None}
+    options |= {"forced_eos_token_id": None, "pad_token_id": 0}
+    cached = smaller.generate(**batch, decoder_input_ids=ids, use_cache=True, **options)
+    plain = smaller.generate(**batch, decoder_input_ids=ids, use_cache=False, **options)
+    assert torch.equal(cached, plain)
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "mpnet", "electra"])
+def test_padding_does_not_reach_the_other_tokens(name: str) -> None:
+    smaller = half_of(name)
+    ids = torch.randint(4, 98, (1, 10), generator=torch.Generator().manual_seed(4))
     padded = torch.cat([ids, torch.zeros(1, 5, dtype=torch.long)], dim=1)
     mask = torch.tensor([[1] * 10 + [0] * 5])
     alone = outputs(smaller, {"input_ids": ids})
@@ -118,10 +183,11 @@ def test_padding_does_not_reach_the_other_tokens() -> None:
     torch.testing.assert_close(among[:, :10], alone, rtol=1e-4, atol=1e-5)
 
 
-def test_the_cache_holds_as_many_numbers_as_the_plan_says() -> None:
-    model = small_model("llama")
-    result = shrunk(model, small_material(model), "cache", 0.5)
-    ids = torch.randint(4, 99, (1, 9), generator=torch.Generator().manual_seed(5))
+@pytest.mark.parametrize("name", ["llama", "qwen3", "olmo2", "gpt-neox"])
+def test_the_cache_holds_as_many_numbers_as_the_plan_says(name: str) -> None:
+    model, material, measurement = measured(name)
+    result = shrunk(model, material, "cache", 0.5, measurement)
+    ids = torch.randint(4, 98, (1, 9), generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         cache = result.model(input_ids=ids, use_cache=True).past_key_values
     held = sum(layer.keys.numel() + layer.values.numel() for layer in cache.layers)
@@ -130,11 +196,10 @@ def test_the_cache_holds_as_many_numbers_as_the_plan_says() -> None:
     assert held == 9 * counted.compressed / 4
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "bert", "vit"])
+@pytest.mark.parametrize("name", ["llama", "bert", "qwen3"])
 def test_half_precision_and_compilation_run(name: str) -> None:
-    model = small_model(name)
-    material = small_material(model)
-    smaller = shrunk(model, material, "cache", 0.6).model
+    material = measured(name).material
+    smaller = half_of(name, "cache")
     expected = outputs(smaller, material.held_out[0])
     compiled = torch.compile(smaller, backend="eager")
     torch.testing.assert_close(outputs(compiled, material.held_out[0]), expected)
@@ -147,14 +212,20 @@ def test_half_precision_and_compilation_run(name: str) -> None:
     assert error < 0.1
 
 
-def test_an_unknown_architecture_is_named_and_the_known_ones_are_listed() -> None:
-    config = transformers.Qwen3Config(
+def test_an_unknown_architecture_is_named_with_what_adding_it_takes() -> None:
+    config = transformers.CohereConfig(
         hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
-        intermediate_size=16, vocab_size=20, head_dim=8,
+        intermediate_size=16, vocab_size=20, pad_token_id=0, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
-    model = transformers.Qwen3ForCausalLM(config)
-    with pytest.raises(InputError, match=r"qwen3.*llama, mistral, qwen2"):
+    model = transformers.CohereForCausalLM(config)
+    with pytest.raises(InputError, match=r"cohere.*register_family\('cohere'.*llama, mistral"):
         attention_sites(model)
+
+
+@pytest.mark.parametrize("name", ["phi", "stablelm"])
+def test_a_norm_before_partial_rope_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="qk_layernorm is not supported"):
+        attention_sites(small_model(name, qk_layernorm=True))
 
 
 def test_every_family_is_tested() -> None:

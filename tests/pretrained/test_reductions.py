@@ -170,7 +170,7 @@ def test_measuring_is_reproducible_and_the_same_one_layer_at_a_time() -> None:
     measurement = measure_model(model, material)
     plan = make_plan(measurement, Budget(0.6))
     assert plan == make_plan(measure_model(model, material), Budget(0.6))
-    runs = passes(measurement.sites, memory_limit=1)
+    runs = passes(measurement.sites, memory=1)
     assert [len(run) for run in runs] == [1, 1]
     for run, layer in zip(runs, measurement.reductions, strict=True):
         (alone,) = collect_moments(model, run, material.calibration, measurement.objective, 0)

@@ -157,16 +157,14 @@ def test_without_noise_the_fit_finds_what_made_the_data() -> None:
     assert fit.error(8, 16) == pytest.approx(0.5 * 8**-1.2 + 0.8 * 16**-0.8, rel=1e-3)
 
 
-def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
+def test_the_optimum_is_inside_its_interval_about_as_often_as_it_says() -> None:
     grid = np.geomspace(1, 128, 10_001)
     best = grid[(0.5 * grid**-1.2 + 0.8 * (128 / grid) ** -0.8).argmin()]
-    covered = {"exponent": 0, "optimum": 0}
-    for seed in range(40):
-        fit = fit_tradeoff(*sweep(0.05, seed), draws=100, seed=seed)
-        covered["exponent"] += fit.exponent.low <= 1.2 <= fit.exponent.high
-        heads = fit.optimum(128).heads
-        covered["optimum"] += heads is not None and heads.low <= best <= heads.high
-    assert min(covered.values()) >= 32  # 95 % of 40 is 38; fewer than 32 happen once in thousands
+    covered = 0
+    for seed in range(20):
+        heads = fit_tradeoff(*sweep(0.05, seed), draws=50, seed=seed).optimum(128).heads
+        covered += heads is not None and heads.low <= best <= heads.high
+    assert covered >= 15  # 95 % of 20 is 19; fewer than 15 happen once in thousands
 
 
 def test_a_known_tail_is_used_as_it_is() -> None:

@@ -54,7 +54,8 @@ class AllocationPlan(Drawn):
 
     `budget` counts attention parameters. `schedule` names where the layers come from; `checked`
     says how they were compared with others, and is empty where they were not: then the plan is
-    the theory's default. `candidates` holds what was measured, the best first.
+    the theory's default. `candidates` holds what was measured, the best first. Not `in_time`: time
+    ran out before the comparison was finished, and this is what was known by then.
     """
 
     drawn_by = "headwise.report.plan:draw"
@@ -69,6 +70,7 @@ class AllocationPlan(Drawn):
     against_uniform: Comparison | None = None
     candidates: tuple[Candidate, ...] = ()
     seed: int = 0
+    in_time: bool = True
 
     def __post_init__(self) -> None:
         require(

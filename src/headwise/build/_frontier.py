@@ -16,6 +16,7 @@ from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
+from headwise.theory.checks import numbers, whole
 from headwise.theory.head_count import lower_bound_exponent
 
 ENOUGH, MEMORISING = "h = D", "one wide head"
@@ -43,6 +44,7 @@ class Frontier(Drawn, Tabled):
     drawn_by: ClassVar[str] = "headwise.report.constructions:draw_frontier"
 
     rows: tuple[dict[str, Any], ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
         """The rows, ready for JSON."""
@@ -81,7 +83,7 @@ class Frontier(Drawn, Tabled):
                     f"{task}, T = {length}: with one head fewer, theorem 2(2) asks for parameters "
                     f"that grow at least like 1/error^{exponent:.2g}."
                 )
-        return "\n".join(said)
+        return "\n".join([*said, *self.notes])
 
 
 def frontier(
@@ -99,15 +101,28 @@ def frontier(
     fewer heads is a rate whose constant is unknown: `exponent` holds its slope, and no number of
     parameters follows from it. It is None where the theorem is vacuous or does not apply.
     """
-    errors = sorted(set(errors), reverse=True)
-    require(len(errors) >= 2, "a frontier needs at least two errors")
-    require(len(lengths) >= 1, "a frontier needs at least one length")
+    given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
+    asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
+    require(isinstance(tasks, Mapping), "tasks maps a name to a function from a length to a task")
+    require(len(asked) >= 2, "a frontier needs at least two errors")
+    listed = isinstance(lengths, Sequence) and not isinstance(lengths, str | bytes)
+    require(listed and len(lengths) >= 1, "a frontier needs a list of at least one length")
+    lengths = [whole("a length", length) for length in lengths]
     settings = [(name, make(length)) for name, make in tasks.items() for length in lengths]
     rows: list[dict[str, Any]] = []
     for done, (name, task) in enumerate(settings):
-        rows += _rows(name, task, errors, box)
+        rows += _rows(name, task, asked, box)
         on_progress((done + 1) / len(settings), "frontier")
-    return Frontier(tuple(rows))
+    notes = dict.fromkeys(_why_no_bound(name, task) for name, task in settings)
+    return Frontier(tuple(rows), tuple(note for note in notes if note))
+
+
+def _why_no_bound(name: str, task: Retrieval) -> str:
+    """Theorem 2(2) is for targets of assumption 2 only."""
+    broken = [each for each in check_assumptions(task) if each.holds is False]
+    if not broken:
+        return ""
+    return f"{name}: theorem 2(2) does not apply, so nothing is said of fewer heads ({broken[0]})."
 
 
 def _rows(

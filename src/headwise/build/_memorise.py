@@ -12,6 +12,7 @@ in something between. Where Ψ and Φ have one hidden layer the readout has the 
 theorem; the interpolants of functions in two or three dimensions are deeper.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -29,6 +30,7 @@ from headwise.build.budget import (
 )
 from headwise.build.built import Built, build_from
 from headwise.build.certify.certificate import Certificate, Term
+from headwise.build.certify.precision import digests, precision_of
 from headwise.build.maps.relu import Network, compose, layer, repeat
 from headwise.build.recipe import Recipe
 from headwise.core.errors import require
@@ -59,6 +61,7 @@ class MemoriseDesign:
     plans: MapPlans
     levels: tuple[int, ...]
     shape: ClassTokenShape
+    again: Callable[[float], "MemoriseDesign"] | None
 
     def make(self) -> tuple[ClassTokenNet, "MemoriseRecipe"]:
         """Allocate and fill the weights."""
@@ -80,10 +83,16 @@ class MemoriseDesign:
         tokens = compose([spread], repeat(self.plans.features.make(), length))
         network = compose(compose(tokens, self._extrema()), self.plans.outer.make())
         readout, slack = as_arrays("readout", network)
+        net = make_net(self.shape, arrays | readout)
         recipe = MemoriseRecipe(
-            known=self.known, plans=self.plans, asked=self.asked, steps=self._steps(), slack=slack
+            known=self.known,
+            plans=self.plans,
+            asked=self.asked,
+            steps=self._steps(),
+            slack=slack,
+            digests=digests(dict(net.named_parameters())),
         )
-        return make_net(self.shape, arrays | readout), recipe
+        return net, recipe
 
     def _steps(self) -> np.ndarray:
         ranges = self.known.features.high - self.known.features.low
@@ -124,16 +133,23 @@ class MemoriseDesign:
 
 
 def plan_memorise(
-    task: Retrieval, error: float, *, box: tuple[float, float] | None = None
+    task: Retrieval,
+    error: float,
+    *,
+    box: tuple[float, float] | None = None,
+    reserve: float | None = None,
 ) -> MemoriseDesign:
-    """The design of the network: its shape, and so its size, before anything is allocated."""
+    """The design of the network: its shape, and so its size, before anything is allocated.
+
+    `reserve` is the part of the error that is kept for rounding.
+    """
     asked = check_error(error)
     require(asked is not None, "give the error to reach")
     assert asked is not None
     what = known_task(task, box, bounded=True, heading="the memorising network")
     ranges = what.features.high - what.features.low
     unit = max(what.outer.spread(np.ones(task.intrinsic_dim)), 1e-300)
-    available = asked * (1 - FLOAT_SHARE)
+    available = asked - (FLOAT_SHARE * asked if reserve is None else reserve)
     exact = what.features.exact and what.outer.exact
 
     def levels_for(budget: float) -> tuple[int, ...]:
@@ -154,6 +170,9 @@ def plan_memorise(
             plans=plans,
             levels=levels,
             shape=shape_of(plans),
+            again=None
+            if reserve is not None
+            else lambda kept: plan_memorise(task, asked, box=box, reserve=kept),
         )
 
     designs = [design(share) for share in ([1.0] if exact else _LEVELS_SHARES.tolist())]
@@ -193,7 +212,8 @@ class MemoriseRecipe(Recipe):
             f"a memorising network holds its length, {net.shape.positions}, in its weights; build "
             f"another for length {task.length}",
         )
-        rounding, target = self.round_off(task, net)
+        precision = precision_of(net, self.digests)
+        rounding, target = self.round_off(task, net, precision)
         terms = (
             Term("softmax temperature", 0.0, "uniform attention returns the average exactly"),
             Term(
@@ -202,7 +222,7 @@ class MemoriseRecipe(Recipe):
                 f"each z_i within half a level, {self.steps.max() / 2:.3g}",
             ),
         )
-        return self.certificate(task, net, terms, rounding.output + target)
+        return self.certificate(task, net, terms, rounding.output + target, precision)
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""

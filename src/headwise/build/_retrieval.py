@@ -9,6 +9,7 @@ g_i exceeds the range of Ψ_i by a margin. A readout Φ ≈ F_0 reads the D valu
     |Φ(ẑ) − F_0(z)| ≤ |Φ(ẑ) − F_0(ẑ)| + |F_0(ẑ) − F_0(z)|,   |ẑ_i − z_i| ≤ softmax + leak + δ_i.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -27,11 +28,12 @@ from headwise.build.budget import (
 )
 from headwise.build.built import Built, build_from
 from headwise.build.certify.certificate import Certificate, Term
+from headwise.build.certify.precision import digests, precision_of
 from headwise.build.recipe import Recipe
 from headwise.core.errors import require
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
-from headwise.theory.checks import whole
+from headwise.theory.checks import shown, whole
 from headwise.theory.head_count import softmax_leakage, softmax_min_error
 
 HEAD_DIM = 2
@@ -67,6 +69,7 @@ class RetrievalDesign:
     plans: MapPlans
     shape: ClassTokenShape
     temperature: float
+    again: Callable[[float], "RetrievalDesign"] | None
 
     def make(self) -> tuple[ClassTokenNet, "RetrievalRecipe"]:
         """Allocate and fill the weights."""
@@ -99,6 +102,7 @@ class RetrievalDesign:
         if task.subsets:
             arrays["positions"] = np.zeros((task.length, width))
             arrays["positions"][:, values + 1] = np.where(task.membership.numpy(), 0.0, -gates)
+        net = make_net(self.shape, arrays)
         recipe = RetrievalRecipe(
             known=self.known,
             plans=self.plans,
@@ -106,8 +110,9 @@ class RetrievalDesign:
             temperature=self.temperature,
             gates=gates,
             slack=slack | readout_slack,
+            digests=digests(dict(net.named_parameters())),
         )
-        return make_net(self.shape, arrays), recipe
+        return net, recipe
 
     def _gates(self) -> np.ndarray:
         """g_i: the range of Ψ_i, and a margin that leaves e^-40 of the weight to what is gated."""
@@ -122,9 +127,14 @@ def plan_retrieval(
     temperature: float | None = None,
     heads: int | None = None,
     box: tuple[float, float] | None = None,
+    reserve: float | None = None,
 ) -> RetrievalDesign:
-    """The design of the network: its shape, and so its size, before anything is allocated."""
+    """The design of the network: its shape, and so its size, before anything is allocated.
+
+    `reserve` is the part of the error that is kept for rounding.
+    """
     error = check_error(error)
+    require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
     require(
         error is not None or temperature is not None, "give the error to reach, or a temperature"
     )
@@ -132,11 +142,13 @@ def plan_retrieval(
     count = dims if heads is None else whole("heads", heads)
     require(count >= dims, f"{count} heads are too few: the task extracts {dims} features")
     what = known_task(task, box, bounded=False, heading="this construction")
+    usable = 0.0 if error is None else error - (FLOAT_SHARE * error if reserve is None else reserve)
+    given = temperature
     unit_softmax = _softmax_term(task, what, 1.0)
     exact = what.features.exact and what.outer.exact
     if temperature is None:
         assert error is not None
-        share = error * (1 - FLOAT_SHARE) * (1 if exact else _SOFTMAX_SHARE)
+        share = usable * (1 if exact else _SOFTMAX_SHARE)
         temperature = share / unit_softmax if unit_softmax > 0 else 1.0
     else:
         temperature = in_reach("temperature", temperature)
@@ -144,7 +156,7 @@ def plan_retrieval(
         exact or error is not None,
         "features or an outer map that are not affine are approximated: give the error to reach",
     )
-    left = 0.0 if error is None else error * (1 - FLOAT_SHARE) - temperature * unit_softmax
+    left = usable - temperature * unit_softmax
     require(
         exact or left > 0,
         f"at temperature {temperature:g} the softmax alone may err by "
@@ -171,6 +183,9 @@ def plan_retrieval(
         plans=plans,
         shape=shape_of(plans),
         temperature=temperature,
+        again=None
+        if given is not None or reserve is not None
+        else lambda kept: plan_retrieval(task, error, heads=heads, box=box, reserve=kept),
     )
 
 
@@ -185,7 +200,8 @@ class RetrievalRecipe(Recipe):
         """The certificate of `net` for the task, which may be longer or shorter than it was."""
         outer, tau = self.known.outer, self.temperature
         softmax = _softmax_errors(task, tau)
-        rounding, target = self.round_off(task, net)
+        precision = precision_of(net, self.digests)
+        rounding, target = self.round_off(task, net, precision)
         noise = tau * rounding.scores[: task.intrinsic_dim]  # in units of the values
         # Softmax of v + noise is within W/β of min(v + noise), so of min v but for twice the noise.
         arithmetic = rounding.output + target + outer.spread(2 * noise)
@@ -207,7 +223,7 @@ class RetrievalRecipe(Recipe):
                 )
             )
         gaps = tuple(float(tau + each) for each in softmax)
-        return self.certificate(task, net, terms, arithmetic, gaps)
+        return self.certificate(task, net, terms, arithmetic, precision, gaps)
 
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""

@@ -16,11 +16,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.build.budget import check_box
+from headwise.build.certify.rounding import representation_rounding
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.checks import number, positive, shown, whole
+from headwise.theory.directed import UNIT, down, up
 
 GAUSSIAN_BOX = (-3.0, 3.0)
 """Where the tokens of a Gaussian task are looked for unless a box is given."""
@@ -28,6 +32,8 @@ _GELU_SLOPE = (1 + erf(1)) / 2 + exp(-1) / sqrt(pi)  # the largest, at √2
 SAMPLE = 4096
 """Inputs among which near collisions are looked for, and on which errors are measured."""
 _DAMPING = 1e-9
+_NORM_DOUBT = 1e-12  # relative, of a product of computed spectral norms
+_CAUTION = 1000.0  # on a rounding that is estimated from float32, whose unit is 2^29 times as large
 _LONGEST = 0.25  # step in a coordinate, relative to the box's half width
 
 
@@ -36,6 +42,9 @@ class Witness(Drawn):
     """Two inputs, their targets' distance Δ and their representations' distance δ.
 
     `representations` and `targets` are those of the first and of the second input.
+    δ is computed in floating point: `rounding` is how far it can be from the exact distance, by
+    forward error analysis where `rounding_is_bounded`, and for networks that the analysis does not
+    cover (several layers, norms) a thousand times what a comparison with float32 suggests.
     `readout_lipschitz` is an upper bound for the network's own readout.
     """
 
@@ -47,26 +56,35 @@ class Witness(Drawn):
     targets: Float[Tensor, " 2"] = field(repr=False)
     target_gap: float
     representation_gap: float
+    rounding: float
+    rounding_is_bounded: bool
     readout_lipschitz: float
     network_error: float
 
     def forced_error(self, lipschitz: float | None = None) -> float:
         """What every readout with this Lipschitz constant (the network's own if None) errs by."""
-        constant = self.readout_lipschitz if lipschitz is None else lipschitz
-        return max(0.0, (self.target_gap - constant * self.representation_gap) / 2)
+        constant = self.readout_lipschitz if lipschitz is None else number("lipschitz", lipschitz)
+        return max(0.0, down((self.target_gap - up(constant * self.largest_gap)) / 2))
 
     def forced_lipschitz(self, error: float) -> float:
         """The least Lipschitz constant of a readout that errs by at most `error` on the pair."""
-        excess = self.target_gap - 2 * error
+        excess = self.target_gap - 2 * number("error", error)
         if excess <= 0:
             return 0.0
-        return excess / self.representation_gap if self.representation_gap > 0 else inf
+        return down(excess / self.largest_gap) if self.largest_gap > 0 else inf
+
+    @property
+    def largest_gap(self) -> float:
+        """δ as computed, and what rounding may have hidden of it."""
+        return up(self.representation_gap + self.rounding)
 
     def to_data(self) -> dict[str, Any]:
         """The witness as JSON data, the two inputs included."""
         return {
             "target_gap": self.target_gap,
             "representation_gap": self.representation_gap,
+            "rounding": self.rounding,
+            "rounding_is_bounded": self.rounding_is_bounded,
             "readout_lipschitz": self.readout_lipschitz,
             "forced_error": self.forced_error(),
             "network_error": self.network_error,
@@ -79,7 +97,9 @@ class Witness(Drawn):
     def __str__(self) -> str:
         return (
             f"Two inputs with targets {self.target_gap:.4g} apart and representations "
-            f"{self.representation_gap:.3g} apart: every readout with Lipschitz constant up to "
+            f"{self.representation_gap:.3g} apart (rounding: {self.rounding:.1g}"
+            f"{'' if self.rounding_is_bounded else ', estimated'}): every readout with "
+            "Lipschitz constant up to "
             f"{self.readout_lipschitz:.4g} (this network's is no larger) errs by at least "
             f"{self.forced_error():.4g} on one of them; the network itself errs by "
             f"{self.network_error:.4g}."
@@ -88,6 +108,7 @@ class Witness(Drawn):
 
 def readout_lipschitz(net: ClassTokenNet) -> float:
     """An upper bound: the product of the layers' spectral norms and the activations' slopes."""
+    require(isinstance(net, ClassTokenNet), f"net must be a ClassTokenNet, not {shown(net)}")
     layers = len(net.shape.readout.widths)
     slope = 1.0 if net.shape.readout.activation == "relu" else _GELU_SLOPE
     norms = [
@@ -96,7 +117,7 @@ def readout_lipschitz(net: ClassTokenNet) -> float:
         )
         for i in range(layers + 1)
     ]
-    return slope**layers * float(np.prod(norms))
+    return up(slope**layers * float(np.prod(norms)), _NORM_DOUBT)
 
 
 def in_double_precision(net: ClassTokenNet) -> ClassTokenNet:
@@ -123,11 +144,16 @@ def witness(
     uniform inputs, [−3, 3] for Gaussian ones unless another is given; with a `reach`, each of
     their coordinates also stays that near to a pair of sequences that the task drew.
     """
+    require(isinstance(net, ClassTokenNet), f"net must be a ClassTokenNet, not {shown(net)}")
+    require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
     require(task.token_dim == net.shape.token_dim, "the network's tokens are not the task's")
     require(net.shape.outputs == 1, "a witness is for networks with one output")
-    require(starts >= 2 and steps >= 2, "a search needs at least two starts and two steps")
-    low, high = box or ((0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX)
-    require(low < high, f"box is two numbers, the smaller first, not {box}")
+    starts, steps = whole("starts", starts, least=2), whole("steps", steps, least=2)
+    seed = whole("seed", seed, least=0)
+    if lipschitz is not None:
+        lipschitz = number("lipschitz", lipschitz)
+    usual = (0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX
+    low, high = usual if box is None else check_box(box)
     exact = in_double_precision(net)
     own = readout_lipschitz(exact)
     constant = own if lipschitz is None else lipschitz
@@ -135,23 +161,43 @@ def witness(
     pairs = _starts(exact, task, (low, high), starts, rng)
     lowest, highest = torch.full_like(pairs, low), torch.full_like(pairs, high)
     if reach is not None:
-        require(reach > 0, f"reach is {reach}; it must be above 0")
+        reach = positive("reach", reach)
         lowest, highest = (pairs - reach).clamp_min(low), (pairs + reach).clamp_max(high)
     pairs = _climb(exact, task, pairs, (lowest, highest), steps, constant, on_progress)
     target_gap, gap = _gaps(exact, task, pairs)
     best = int((target_gap - constant * gap).argmax())
     pair = pairs[best]
     errors = (exact(pair).squeeze(1) - task.oracle(pair)).abs()
+    targets = task.oracle(pair)
+    doubt = 64 * UNIT * float(targets.abs().sum())  # of the targets' own evaluation
+    rounding, bounded = _rounding(exact, pair)
     return Witness(
         first=pair[0],
         second=pair[1],
         representations=exact.attend(pair),
-        targets=task.oracle(pair),
-        target_gap=float(target_gap[best]),
+        targets=targets,
+        target_gap=max(0.0, float(target_gap[best]) - doubt),
         representation_gap=float(gap[best]),
+        rounding=rounding,
+        rounding_is_bounded=bounded,
         readout_lipschitz=own,
         network_error=float(errors.max()),
     )
+
+
+def _rounding(net: ClassTokenNet, pair: Float[Tensor, "2 length dim"]) -> tuple[float, bool]:
+    """What rounding can do to the distance of the representations, and whether it is proved."""
+    params = {name: value.detach().numpy() for name, value in net.named_parameters()}
+    each = [representation_rounding(net.shape, params, tokens) for tokens in pair.numpy()]
+    known = [error for error in each if error is not None]
+    if len(known) == 2:
+        return up(sum(known)), True
+    with torch.no_grad():
+        hidden = net.attend(pair)
+        single = ClassTokenNet(net.shape, {n: p.float() for n, p in net.named_parameters()})
+        coarse = single.attend(pair.float()).double()
+    seen = float((hidden - coarse).norm(dim=1).sum())
+    return _CAUTION * 2.0**-29 * seen + 64 * UNIT * float(hidden.norm()), False
 
 
 def _starts(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from math import erfc, expm1, isfinite, log1p, sqrt
+from math import erfc, expm1, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,7 @@ from headwise.core.errors import InputError, require
 from headwise.nets import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
 from headwise.theory.bound import readable
-from headwise.theory.checks import positive
-from headwise.theory.head_count.common import feature_sizes
+from headwise.theory.checks import numbers, positive, shown, whole
 
 GAUSSIAN_REACH = 40.0
 """A standard normal is larger than this with probability below 1e-349."""
@@ -50,13 +49,9 @@ def known_task(
 
     `bounded` says that the construction needs bounded tokens whatever the maps are.
     """
-    feature_sizes(task.intrinsic_dim, task.length)
+    require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
     if box is not None:
-        low, high = map(float, box)
-        require(
-            isfinite(low) and isfinite(high) and low < high,
-            f"box is two finite numbers, the smaller first, not {box}",
-        )
+        low, high = check_box(box)
         assumptions = [f"Every coordinate of every token lies in [{low:g}, {high:g}]."]
         if task.inputs == "gaussian":
             assumptions.append(_outside(low, high, task.length * task.token_dim))
@@ -80,7 +75,18 @@ def known_task(
             "a box such as (-6, 6) for the tokens' coordinates; the certificate then holds there"
         )
     assumptions.append("The task's maps are what they compute in double precision.")
+    assumptions += [*features.declared, *outer.declared]
     return KnownTask(features, outer, domain, box, tuple(assumptions))
+
+
+def check_box(box: tuple[float, float]) -> tuple[float, float]:
+    """The ends of an interval, the smaller first."""
+    ends = numbers("box", box)
+    require(
+        len(ends) == 2 and float(ends[0]) < float(ends[1]),
+        f"box is two finite numbers, the smaller first, not {shown(box)}",
+    )
+    return float(ends[0]), float(ends[1])
 
 
 def share_out(
@@ -117,7 +123,7 @@ def in_reach(name: str, value: float) -> float:
 
 def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     """Refuse a network that would not fit, before anything of its size is allocated."""
-    limit = max_bytes if max_bytes is not None else _half_of_memory()
+    limit = _half_of_memory() if max_bytes is None else whole("max_bytes", max_bytes, most=None)
     count = shape.params()["total"]
     require(
         _BYTES * count <= limit,

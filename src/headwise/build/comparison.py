@@ -6,11 +6,13 @@ from math import sqrt
 from typing import Any, ClassVar
 
 from headwise.build._witness import SAMPLE, in_double_precision, witness
+from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.core.shown import Tabled
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.checks import shown, whole
 
 FORCED, ROOT_MEAN_SQUARE = "forced by the witness", "root mean square"
 
@@ -54,6 +56,14 @@ def compare_witnesses(
 
     `options` are those of `witness`.
     """
+    require(
+        isinstance(nets, Mapping)
+        and all(isinstance(by, Mapping) for by in nets.values())
+        and all(isinstance(net, ClassTokenNet) for by in nets.values() for net in by.values()),
+        f"nets maps a group to its networks by number of heads, not {shown(nets)}",
+    )
+    require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
+    seed = whole("seed", seed, least=0)
     deviation = sqrt(task.variance())
     inputs = task.sample(SAMPLE, seed=(seed, 0x517))[0].double()
     targets = task.oracle(inputs)

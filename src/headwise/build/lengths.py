@@ -5,12 +5,12 @@ from dataclasses import replace
 from headwise.core.errors import require
 from headwise.nets import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
-from headwise.theory.head_count.common import feature_sizes
+from headwise.theory.checks import whole
 
 
 def of_length(task: Retrieval, length: int, shape: ClassTokenShape) -> Retrieval:
     """The task on `length` tokens; subsets keep the positions that are left."""
-    feature_sizes(task.intrinsic_dim, length)
+    length = whole("length", length)
     require(
         not shape.positions or length <= shape.positions,
         f"the network knows {shape.positions} positions; build it for length {length}",

@@ -12,6 +12,7 @@ from headwise.core.errors import require
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape, EncoderNet, EncoderShape
 from headwise.nets.attention import Kind
 from headwise.tasks import Neighbours
+from headwise.theory.checks import one_of, positive, shown
 
 
 def full_rank_head(
@@ -21,9 +22,11 @@ def full_rank_head(
 
     `sharpness` is τ, which only softmax feels.
     """
+    require(isinstance(task, Neighbours), f"task must be a Neighbours task, not {shown(task)}")
+    one_of("kind", kind, ("softmax", "hardmax"))
     require(task.form == "cross", "one head answers the cross form; see full_rank_encoder")
     require(task.positions == "none", "this head reads points without positions' codes")
-    require(sharpness > 0, f"sharpness is {sharpness}; it must be positive")
+    sharpness = positive("sharpness", sharpness)
     shape = AttentionNetShape(
         token_dim=task.dim,
         outputs=task.dim,
@@ -55,13 +58,15 @@ def full_rank_encoder(
 
     The nearest point cannot be had so: the nearest point to x_i is x_i itself.
     """
+    require(isinstance(task, Neighbours), f"task must be a Neighbours task, not {shown(task)}")
+    one_of("kind", kind, ("softmax", "hardmax"))
     require(
         task.form == "self" and task.target == "farthest",
         "the encoder by hand answers the self form with the farthest point",
     )
     require(not task.biases, "the encoder by hand knows no biases of positions")
     require(task.positions == "none", "this encoder reads points without positions' codes")
-    require(sharpness > 0 and gain > 0, "sharpness and gain are positive")
+    sharpness, gain = positive("sharpness", sharpness), positive("gain", gain)
     dim = task.dim
     shape = EncoderShape(
         token_dim=dim,

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 import torch
 
-from headwise.core.errors import require
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
+from headwise.theory.checks import one_of, whole
 from headwise.theory.rank import fit_random_features
+from headwise.theory.rank.random_features import MOST_HEADS
 
 Draw = Literal["aligned", "independent"]
 
@@ -33,8 +34,9 @@ def random_features_layer(
     Aligned: k_h = ±q_h, the sign in turn, which is the better draw from dimension 16 on.
     Independent: q_h and k_h are drawn apart.
     """
-    require(heads >= 1, f"heads is {heads}; the least is 1")
-    require(draw in ("aligned", "independent"), "draw is 'aligned' or 'independent'")
+    dim, heads = whole("dim", dim, least=2), whole("heads", heads, most=MOST_HEADS)
+    seed = whole("seed", seed, least=0)
+    one_of("draw", draw, ("aligned", "independent"))
     rng = np.random.default_rng([dim, heads, seed, 0x5EED])
     queries = rng.standard_normal((heads, dim))
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)

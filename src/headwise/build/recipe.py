@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import log2
 from typing import Any
 
 import numpy as np
 
 from headwise.build.budget import KnownTask, MapPlans
 from headwise.build.certify.certificate import Certificate, Term
+from headwise.build.certify.precision import DOUBLE, Precision, state_of
 from headwise.build.certify.rounding import Rounding, rounding
 from headwise.build.maps.relu import gamma
 from headwise.nets import ClassTokenNet
@@ -23,6 +25,7 @@ class Recipe(ABC):
     plans: MapPlans
     asked: float | None
     slack: Mapping[str, np.ndarray]
+    digests: Mapping[str, Precision]
 
     @abstractmethod
     def certify(self, task: Retrieval, net: ClassTokenNet) -> Certificate:
@@ -32,13 +35,19 @@ class Recipe(ABC):
     def to_data(self) -> dict[str, Any]:
         """What, with the task, makes the same network again."""
 
-    def round_off(self, task: Retrieval, net: ClassTokenNet) -> tuple[Rounding, float]:
-        """The network's rounding, and that of the target when it is evaluated to compare with."""
-        params = {name: value.detach().numpy() for name, value in net.named_parameters()}
+    def round_off(
+        self, task: Retrieval, net: ClassTokenNet, precision: Precision
+    ) -> tuple[Rounding, float]:
+        """The network's rounding, and that of the target when it is evaluated to compare with.
+
+        The target is evaluated in double precision, whatever the network computes in.
+        """
+        params = {name: value.detach().double().numpy() for name, value in net.named_parameters()}
         features, outer = self.known.features, self.known.outer
         target = outer.spread(gamma(task.token_dim + 16) * features.terms)
         target += gamma(task.intrinsic_dim + 16) * float(outer.terms.max())
-        return rounding(net.shape, params, self.slack, self.known.box, task.length), target
+        found = rounding(net.shape, params, self.slack, self.known.box, task.length, precision)
+        return found, target
 
     def certificate(
         self,
@@ -46,17 +55,25 @@ class Recipe(ABC):
         net: ClassTokenNet,
         terms: Iterable[Term],
         arithmetic: float,
+        precision: Precision,
         tie_gaps: tuple[float, ...] = (),
     ) -> Certificate:
         """The construction's own terms, then those that all constructions have."""
+        unit = f"unit round-off 2^{log2(precision.unit):.0f}"
+        why = f"rounding in {precision.name} ({unit}), worst case"
+        assumptions = self.known.assumptions
+        if precision is not DOUBLE:
+            assumptions += (f"Tokens are numbers of {precision.name}, as given to the network.",)
         return Certificate(
             terms=(
                 *terms,
                 *self._approximations(),
-                Term("float arithmetic", arithmetic, "rounding in double precision, worst case"),
+                Term("float arithmetic", arithmetic, why),
             ),
             asked=self.asked,
-            assumptions=self.known.assumptions,
+            assumptions=assumptions,
+            precision=precision,
+            state=state_of(net),
             task=task,
             net=net,
             box=self.known.box,

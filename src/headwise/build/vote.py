@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from headwise.core.errors import require
 from headwise.nets import AttentionShape, EncoderNet, EncoderShape
 from headwise.tasks import Neighbours
+from headwise.theory.checks import whole
 
 
 class Parts(NamedTuple):
@@ -51,13 +51,17 @@ class Parts(NamedTuple):
 def vote_task(dim: int) -> Neighbours:
     """The task that the vote answers: two orthogonal points with their codes, and a query."""
     return Neighbours(
-        dim=dim, points=2, sampler="orthogonal", positions="concatenated", position_dim=2
+        dim=whole("dim", dim, least=2),
+        points=2,
+        sampler="orthogonal",
+        positions="concatenated",
+        position_dim=2,
     )
 
 
 def majority_vote(dim: int, heads: int, seed: int = 0) -> EncoderNet:
     """The two-layer transformer; its tokens are those of `vote_task(dim)`."""
-    require(heads >= 1, f"heads is {heads}; the least is 1")
+    heads, seed = whole("heads", heads), whole("seed", seed, least=0)
     task = vote_task(dim)
     at = Parts.of(dim, task.position_dim)
     first, second = task.codes()

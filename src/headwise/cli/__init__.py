@@ -1,15 +1,13 @@
 """The command line: `headwise`. One file a command; commands import what they need when run."""
 
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from headwise import __version__
 from headwise.cli import bound, build, compress, convert, inspect, plan, probe, report, study
+from headwise.cli.ending import run_to_the_end
 from headwise.cli.twins import TWINS
-from headwise.core.errors import InputError
 
 app = typer.Typer(
     name="headwise",
@@ -61,8 +59,4 @@ def headwise(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Bad input: one sentence on standard error, exit code 2."""
-    try:
-        app(arguments)
-    except InputError as error:
-        Console(stderr=True).print(f"headwise: {error}", style="red", markup=False, soft_wrap=True)
-        sys.exit(2)
+    run_to_the_end(lambda: app(arguments, standalone_mode=True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.parse import whole_numbers
+from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
@@ -65,6 +66,7 @@ def phase_map(
     from headwise.report.files import figure_files, printed, write_files
     from headwise.theory import head_count
 
+    check_can_write_into(out, "--out")
     found = head_count.phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
@@ -100,6 +102,62 @@ def rank(
         dim, rank, heads=heads, error=error, values=values.value, highest_degree=highest_degree
     )
     _show(found, as_json)
+
+
+@app.command("nearly-full-rank")
+def nearly_full_rank(
+    dim: Annotated[int, typer.Option(help="Dimension of a token; even.")],
+    as_json: AsJson = False,
+) -> None:
+    """How many heads one rank below full find the nearer of two points exactly.
+
+    Example: `headwise bound nearly-full-rank --dim 16`
+    """
+    from headwise.theory.rank import exact_below_full_rank
+
+    _show(exact_below_full_rank(dim), as_json)
+
+
+@app.command("bands")
+def bands(
+    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
+    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
+    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
+    values: Annotated[
+        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
+    ] = Values.general,
+    highest_degree: Annotated[
+        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
+    ] = 799,
+    as_json: AsJson = False,
+) -> None:
+    """What heads of low rank cannot do at a combination of biased nearest neighbours.
+
+    Example: `headwise bound bands --dim 16 --rank 4 --heads 64`
+    """
+    from headwise.theory.rank import banded_error_bound
+
+    found = banded_error_bound(dim, rank, heads, values.value, highest_degree=highest_degree)
+    _show(found, as_json)
+
+
+@app.command("extraction")
+def extraction(
+    kernel: Annotated[
+        Path, typer.Option(help="An .npy file: lags × outputs × inputs of a linear target.")
+    ],
+    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
+    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    as_json: AsJson = False,
+) -> None:
+    """The least error of an early layer that reads a linear target off the past tokens.
+
+    Example: `headwise bound extraction --kernel kernel.npy --heads 4 --head-dim 16`
+    """
+    from headwise.cli.parse import array_file
+    from headwise.theory.allocation import extraction_bound
+
+    _show(extraction_bound(array_file(kernel), heads, head_dim), as_json)
 
 
 @app.command("saturation")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli import build_witness
-from headwise.cli.parse import chosen_task, whole_numbers
+from headwise.cli.ending import GATE_FAILED
+from headwise.cli.parse import TrustOption, chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
+from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:
     from headwise.build import Built
@@ -33,6 +35,7 @@ def retrieval(
     preset: Preset = "paper",
     length: Length = None,
     task: TaskFile = None,
+    trust: TrustOption = None,
     error: Annotated[float | None, typer.Option(help="Sup-norm error to certify.")] = None,
     temperature: Annotated[
         float | None, typer.Option(help="Temperature of the softmax, 1/β, instead of an error.")
@@ -50,7 +53,8 @@ def retrieval(
     """
     from headwise import build
 
-    chosen = chosen_task(preset, length, task)
+    check_can_write_into(out, "--out")
+    chosen = chosen_task(preset, length, task, trust)
     built = build.retrieval(
         chosen, error, temperature=temperature, heads=heads, box=_box(low, high)
     )
@@ -63,6 +67,7 @@ def memorise(
     preset: Preset = "max-plus-min",
     length: Length = None,
     task: TaskFile = None,
+    trust: TrustOption = None,
     low: Low = None,
     high: High = None,
     seconds: Seconds = 5.0,
@@ -75,7 +80,9 @@ def memorise(
     """
     from headwise import build
 
-    built = build.memorise(chosen_task(preset, length, task), error, box=_box(low, high))
+    check_can_write_into(out, "--out")
+    chosen = chosen_task(preset, length, task, trust)
+    built = build.memorise(chosen, error, box=_box(low, high))
     _deliver(built, out, seconds, as_json)
 
 
@@ -93,6 +100,7 @@ def frontier(
     from headwise.report.files import figure_files, printed, write_files
     from headwise.report.result_page import write_page
 
+    check_can_write_into(out, "--out")
     with progress_bar("frontier") as on_progress:
         found = build.frontier(whole_numbers(lengths), on_progress=on_progress)
     write_files(out, figure_files("frontier", printed(found.figure()), found.to_pandas()))
@@ -120,7 +128,28 @@ def trials(
         found = build.trials(count, seconds, seed, on_progress)
     print(found.to_json() if as_json else found)
     if not found.holds:
-        raise typer.Exit(1)
+        raise typer.Exit(GATE_FAILED)
+
+
+@app.command()
+def assumptions(
+    net: Annotated[Path, typer.Option(help="The folder of a saved class-token network.")],
+    low: Low = None,
+    high: High = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does a network meet the assumptions that the bound for too few heads is proved under?
+
+    Example: `headwise build assumptions --net built`
+    """
+    from headwise import build
+    from headwise.nets import ClassTokenNet
+
+    found = build.check_network_assumptions(
+        ClassTokenNet.from_pretrained(net), _box(low, high) or (0.0, 1.0)
+    )
+    rows = [{"name": each.name, "holds": each.holds, "why": each.why} for each in found]
+    print(json.dumps(rows, ensure_ascii=False) if as_json else "\n".join(map(str, found)))
 
 
 def _box(low: float | None, high: float | None) -> tuple[float, float] | None:

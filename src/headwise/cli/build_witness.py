@@ -8,6 +8,7 @@ import typer
 
 from headwise.cli.parse import chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
+from headwise.core.files import check_can_write_into
 
 
 def witness(
@@ -29,12 +30,13 @@ def witness(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("witness"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
-    """Two inputs that an attention block confuses: an error that no readout can repair.
+    """Two inputs that an attention block confuses: an error that no flatter readout can repair.
 
     Example: `headwise build witness --length 16 --heads 1,2,3,4,5 --out witness`
     """
     from headwise.report.result_page import write_page
 
+    check_can_write_into(out, "--out")
     task = chosen_task(preset, length, None)
     if net is not None:
         from headwise import build

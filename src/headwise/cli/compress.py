@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import GATE_FAILED
+
 
 def compress(
     model: Annotated[str, typer.Argument(help="Hub id or folder.")],
@@ -19,8 +21,8 @@ def compress(
     max_loss: Annotated[
         float | None,
         typer.Option(
-            help="Quality gate: the verdict fails above this loss. Alone: find the smallest model "
-            "within it."
+            help="Quality gate: above this damage nothing is written. Alone: find the smallest "
+            "model within it."
         ),
     ] = None,
     plan: Annotated[
@@ -28,26 +30,47 @@ def compress(
         typer.Option(help="Apply this plan instead: of a compression, or of `headwise plan`."),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="fisher, or a baseline: uniform-svd, prune-heads, random.")
+        str,
+        typer.Option(
+            help="fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random."
+        ),
     ] = "fisher",
     uniform: Annotated[
         bool, typer.Option("--uniform", help="One shape for all layers (for stock transformers).")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="One head size a layer: quicker, at some more loss.")
     ] = False,
     finetune: Annotated[int, typer.Option(help="Steps of recovery on the calibration text.")] = 0,
     text: Annotated[
         Path | None, typer.Option(help="UTF-8 calibration text (ViT: a folder of images).")
     ] = None,
     eval_text: Annotated[
-        Path | None, typer.Option(help="Held-out text; default: every fifth part of --text.")
+        Path | None, typer.Option(help="Held-out text; default: every fifth document of --text.")
     ] = None,
     tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
     report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(help="Tokens of the longest inputs; default: 2048 (encoders: 512) or less."),
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="How embeddings are read: mean, cls, last; default: as the model says."),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(help="Gigabytes that measuring may take; default: half of what is free."),
+    ] = None,
+    cache: Annotated[
+        bool, typer.Option(help="Keep measurements on disk, and use those that are there.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Shrink a model's attention and measure what it cost.
 
-    Exit code 1: the model was written, but its loss is above --max-loss.
+    Exit code 1: the damage is above --max-loss, and nothing was written.
     """
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
@@ -64,10 +87,15 @@ def compress(
             plan=plan,
             method=method,
             uniform=uniform,
+            fast=fast,
             finetune=finetune,
             text=text,
             eval_text=eval_text,
             tokens=tokens,
+            length=length,
+            pool=pool,
+            memory=memory,
+            cache=cache,
             seed=seed,
             on_progress=on_progress,
         )
@@ -75,4 +103,4 @@ def compress(
         result.report(report)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
-        raise typer.Exit(1)
+        raise typer.Exit(GATE_FAILED)

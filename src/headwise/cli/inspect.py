@@ -13,6 +13,21 @@ def inspect(
         Path | None, typer.Option(help="UTF-8 calibration text (ViT: a folder of images).")
     ] = None,
     tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
+    length: Annotated[
+        int | None,
+        typer.Option(help="Tokens of the longest inputs; default: 2048 (encoders: 512) or less."),
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="How embeddings are read: mean, cls, last; default: as the model says."),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(help="Gigabytes that measuring may take; default: half of what is free."),
+    ] = None,
+    cache: Annotated[
+        bool, typer.Option(help="Keep measurements on disk, and use those that are there.")
+    ] = True,
     exact: Annotated[
         bool, typer.Option("--exact", help="Also remove each head and measure the loss.")
     ] = False,
@@ -29,6 +44,10 @@ def inspect(
             model,
             text=text,
             tokens=tokens,
+            length=length,
+            pool=pool,
+            memory=memory,
+            cache=cache,
             exact=exact,
             report=report,
             seed=seed,

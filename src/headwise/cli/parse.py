@@ -1,13 +1,21 @@
 """Options that typer does not read by itself."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from headwise.core.errors import InputError, require
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from headwise.tasks import Retrieval
+
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A module that may be imported though only a file names it; repeatable."),
+]
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -18,9 +26,15 @@ def whole_numbers(text: str) -> list[int]:
         raise InputError(f"{text!r} is not a list of whole numbers such as 16,32,64") from None
 
 
-def chosen_task(preset: str, length: int | None, file: Path | None) -> "Retrieval":
-    """The preset at this length, or the task that a file of JSON specifies."""
-    from headwise.core.spec import from_data
+def chosen_task(
+    preset: str, length: int | None, file: Path | None, trusted: list[str] | None = None
+) -> "Retrieval":
+    """The preset at this length, or the task that a file of JSON specifies.
+
+    Functions that the file names are imported only from trusted modules.
+    """
+    from headwise.core.files import read_spec
+    from headwise.core.trust import trust
     from headwise.tasks import PRESETS, Retrieval
 
     if file is None:
@@ -29,12 +43,23 @@ def chosen_task(preset: str, length: int | None, file: Path | None) -> "Retrieva
         assert length is not None
         return PRESETS[preset](length)
     require(length is None, "a task's specification holds its length: leave --length out")
-    try:
-        task = from_data(json.loads(file.read_text()))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read a task from {file}: {error}") from error
+    trust(trusted or [])
+    task = read_spec(file, "a task")
     if isinstance(task, dict) and "task" in task:  # the specification of a built network
         task = task["task"]
     if not isinstance(task, Retrieval):
         raise InputError(f"{file} holds no retrieval task")
     return task
+
+
+def array_file(file: Path) -> "np.ndarray":
+    """The one array of an .npy file; nothing in it is unpickled."""
+    import numpy as np
+
+    try:
+        found = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot read an array from {file}: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise InputError(f"{file} holds several arrays; an .npy file holds one")
+    return found

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import OUT_OF_TIME, kept_in
 from headwise.cli.progress import progress_bar
-from headwise.core.errors import InputError
 
 
 def plan(
@@ -42,36 +42,32 @@ def plan(
     Without data: the theory's default, unchecked. With --text or --data: short trainings of the
     published schedules and of the solver's own, and a comparison with uniform.
 
+    Exit code 0: a plan; 4: time ran out, and the plan is what was known by then.
+
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.plan import plan as make
     from headwise.core.files import check_can_write
-    from headwise.lab.crew import WorkerDied
 
     check_can_write(report, "--report")
-    try:
-        with progress_bar("plan") as on_progress:
-            made = make(
-                layers=layers,
-                width=width,
-                length=length,
-                budget=budget,
-                text=text,
-                data=data,
-                intrinsic_dim=intrinsic_dim,
-                multiple=multiple,
-                seconds=seconds,
-                seed=seed,
-                out=out,
-                store=store,
-                jobs=jobs,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped. Trials are kept in {store}; the same command goes on.", err=True)
-        raise typer.Exit(130) from None
-    except WorkerDied as error:
-        raise InputError(f"{error} Finished trials are kept in {store}.") from error
+
+    with progress_bar("plan") as on_progress, kept_in(store, "trials"):
+        made = make(
+            layers=layers,
+            width=width,
+            length=length,
+            budget=budget,
+            text=text,
+            data=data,
+            intrinsic_dim=intrinsic_dim,
+            multiple=multiple,
+            seconds=seconds,
+            seed=seed,
+            out=out,
+            store=store,
+            jobs=jobs,
+            on_progress=on_progress,
+        )
     if report is not None:
         from headwise.report.result_page import write_page
 
@@ -79,3 +75,5 @@ def plan(
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")
+    if not made.in_time:
+        raise typer.Exit(OUT_OF_TIME)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import OUT_OF_TIME, REFUSED
 from headwise.cli.progress import progress_bar
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
-REFUSED = 3  # exit code: the data are readable, the evidence supports no answer
 
 
 class TargetKind(StrEnum):
@@ -55,7 +55,8 @@ def probe(
 ) -> None:
     """How many attention heads the task behind these data needs.
 
-    Exit code 0: an answer; 3: none that the evidence supports; 2: unusable input.
+    Exit code 0: an answer; 3: none that the evidence supports; 4: none within the time; 2:
+    unusable input.
 
     Example: `headwise probe data.npz --inputs X --targets y`
     """
@@ -80,36 +81,57 @@ def probe(
         )
     print(finding.to_json() if as_json else finding)
     if not finding.conclusive:
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(OUT_OF_TIME if finding.seconds >= seconds else REFUSED)
 
 
 def probe_eval(
     seed: Annotated[int, typer.Option(help="Draws the tasks; take one nobody has used.")],
     tasks: Annotated[int, typer.Option(help="How many tasks.")] = 20,
+    zoo: Annotated[bool, typer.Option("--zoo", help="Tasks of all kinds, not retrieval.")] = False,
+    first: Annotated[int, typer.Option(help="The number of the first task.")] = 0,
     samples: Annotated[
         int, typer.Option(help="Samples a task where only data are given.")
     ] = 20_000,
     data: Annotated[bool, typer.Option(help="Try the probe on data alone.")] = True,
     function: Annotated[bool, typer.Option(help="Try the probe on the function itself.")] = True,
-    jobs: JobsOption = None,
+    seconds: Annotated[float, typer.Option(help="The time of an attempt, at most.")] = 3600.0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Threads, with --zoo processes; as many as cores by default."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Add attempts to this .jsonl file (--zoo), and do not repeat them."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Write the reliability diagram (--zoo): .png, .svg, .pdf or .html."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Try the probe on fresh random retrieval tasks, and print how often it is right.
+    """Try the probe on fresh random tasks, and print how often it is right and whether it knows.
 
-    D 1 to 6, token_dim 2 to 8, length 16 to 64, affine and bowl features, five outer maps,
-    Gaussian and uniform inputs, noise up to 1 % of the target's deviation.
+    Retrieval: D 1 to 6, token_dim 2 to 8, length 16 to 64, affine and bowl features, five outer
+    maps, Gaussian and uniform inputs, noise up to 1 % of the target's deviation. With --zoo:
+    averages, counts, mixtures, orders, pairs, labels, symbols, images, noise and more, the right
+    answers known by construction.
 
-    Example: `headwise probe-eval --seed 2024 --tasks 40`
+    Example: `headwise probe-eval --zoo --seed 2024 --tasks 300 --out attempts.jsonl`
     """
     from headwise.advise.probe import probe_eval as evaluate
 
     found = evaluate(
         seed,
         tasks,
+        zoo=zoo,
+        first=first,
         samples=samples,
         data=data,
         function=function,
+        seconds=seconds,
         jobs=jobs,
+        out=out,
+        figure=figure,
         on_progress=lambda fraction, attempt: typer.echo(attempt, err=True),
     )
     print(found.to_json() if as_json else found)

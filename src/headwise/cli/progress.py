@@ -2,9 +2,10 @@
 
 Whatever takes long reports a finished fraction and what it is doing (`OnProgress`); all commands
 show it through the one bar here. In a log file or a pipe a bar would be noise: there, work that
-takes longer than ten seconds writes a line every ten seconds.
+takes longer than ten seconds writes a line every ten seconds, whether it reports or not.
 """
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from headwise.core.progress import OnProgress
 
 LINE_SECONDS = 10.0
+UNKNOWN = "unknown"
 _SETTLING_SECONDS = 1.0  # what is reported finished this early was finished before, and is no speed
 
 
@@ -38,20 +40,49 @@ def progress_bar(what: str, console: Console | None = None) -> Iterator[OnProgre
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task(what, total=1.0, left="estimating")
-        spoken = time.monotonic()
+        task = bar.add_task(what, total=1.0, left=UNKNOWN)
+        log = _Log(what, left, console)
 
         def on_progress(fraction: float, doing: str) -> None:
-            nonlocal spoken
+            log.fraction, log.doing = fraction, doing or what
             remaining = left.after(fraction)
-            bar.update(task, completed=fraction, description=doing or what, left=remaining)
-            now = time.monotonic()
-            if not console.is_terminal and now - spoken >= LINE_SECONDS:
-                spoken = now
-                line = f"{doing or what}: {100 * fraction:.0f} %, time left {remaining}"
-                console.print(line, highlight=False, markup=False, soft_wrap=True)
+            bar.update(task, completed=fraction, description=log.doing, left=remaining)
+            log.speak()
 
-        yield on_progress
+        with log:
+            yield on_progress
+
+
+class _Log:
+    """Lines for a log file: one every ten seconds, even while the work itself says nothing."""
+
+    def __init__(self, what: str, left: "_TimeLeft", console: Console) -> None:
+        self.fraction, self.doing = 0.0, what
+        self._left, self._console = left, console
+        self._spoken, self._over = time.monotonic(), threading.Event()
+        self._one_at_a_time = threading.Lock()
+
+    def speak(self) -> None:
+        """Write a line, if the last was ten seconds ago and nobody sees a bar."""
+        with self._one_at_a_time:
+            now = time.monotonic()
+            if self._console.is_terminal or now - self._spoken < LINE_SECONDS:
+                return
+            self._spoken = now
+            line = f"{self.doing}: {100 * self.fraction:.0f} %, time left "
+            line += self._left.after(self.fraction)
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> None:
+        if not self._console.is_terminal:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LINE_SECONDS / 4):
+            self.speak()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
 
 
 class _TimeLeft:
@@ -62,12 +93,14 @@ class _TimeLeft:
         self._since, self._before = self._begun, 0.0
 
     def after(self, fraction: float) -> str:
-        """In hours, minutes and seconds; 'estimating' while nothing is known."""
+        """In hours, minutes and seconds; 'unknown' while nothing is known."""
+        if fraction >= 1:
+            return str(timedelta())
         now = time.monotonic()
         if now - self._begun < _SETTLING_SECONDS:
             self._since, self._before = now, fraction
         finished = fraction - self._before
         if finished <= 0:
-            return "estimating"
+            return UNKNOWN
         seconds = (now - self._since) * (1 - fraction) / finished
         return str(timedelta(seconds=round(max(0.0, seconds))))

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.parse import TrustOption
+
 
 def report(
     store: Annotated[
@@ -20,6 +22,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="The folder to write to; report/ by default.")
     ] = None,
+    trust: TrustOption = None,
     all: Annotated[
         bool, typer.Option("--all", help="An index of every study in a folder's stores.")
     ] = False,
@@ -30,4 +33,4 @@ def report(
     """
     from headwise.report import report
 
-    print(report(store, study, tier, out, all))
+    print(report(store, study, tier, out, trust or (), all))

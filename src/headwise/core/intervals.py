@@ -32,6 +32,17 @@ class Interval:
             half = float(stats.t.ppf((1 + level) / 2, len(known) - 1)) * spread
         return Interval(mean, mean - half, mean + half, len(known))
 
+    @staticmethod
+    def of_share(hits: int, trials: int, level: float = 0.95) -> "Interval":
+        """Wilson's interval of a share: sound for few trials, and for shares near 0 and 1."""
+        if trials == 0:
+            return Interval(nan, nan, nan, 0)
+        z, share = float(stats.norm.ppf((1 + level) / 2)), hits / trials
+        centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+        half = z / (1 + z * z / trials)
+        half *= sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+        return Interval(share, max(0.0, centre - half), min(1.0, centre + half), trials)
+
     @property
     def sign(self) -> Sign:
         """Of a difference of losses: is the first better than the second?"""

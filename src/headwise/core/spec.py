@@ -15,10 +15,16 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 
 from headwise.core.errors import InputError
+from headwise.core.trust import reading_data
+from headwise.core.typed import field_types, fits, said
 
 T = TypeVar("T")
 
+DEEPEST = 60
+"""Specifications nest a few levels; data nested deeper are none."""
+
 _TYPE = "type"
+_SHOWN = 60  # characters of a wrong value in a sentence
 _classes: dict[str, type] = {}
 
 
@@ -53,24 +59,68 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(data: Any) -> Any:
-    """The inverse of `to_data`; lists come back as tuples."""
-    if isinstance(data, dict):
-        fields = {key: from_data(item) for key, item in data.items() if key != _TYPE}
-        if _TYPE not in data:
-            return fields
-        cls = _classes.get(data[_TYPE])
-        if cls is None:
-            raise InputError(f"unknown specification type {data[_TYPE]!r}")
-        unknown = fields.keys() - {f.name for f in dataclasses.fields(cls)}
-        if unknown:
-            raise InputError(f"{data[_TYPE]} has no field {', '.join(sorted(unknown))}")
-        try:
-            return cls(**fields)
-        except TypeError as error:
-            raise InputError(f"{data[_TYPE]}: {error}") from error
+    """The inverse of `to_data`; lists come back as tuples.
+
+    Data may come from anywhere: whatever is not the data of a specification gets a sentence, and
+    nothing is imported that they name (see `headwise.core.trust`).
+    """
+    with reading_data():
+        return _from_data(data, 0)
+
+
+def unknown_types(data: Any, depth: int = 0) -> set[str]:
+    """The types that data name and nobody here has made known: of modules not imported."""
+    if depth > DEEPEST:
+        raise InputError(f"it is nested more than {DEEPEST} deep")
+    items = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    found: set[str] = set().union(*(unknown_types(item, depth + 1) for item in items))
+    if isinstance(data, dict) and isinstance(data.get(_TYPE), str):
+        found |= {data[_TYPE]} - _classes.keys()
+    return found
+
+
+def _from_data(data: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise InputError(f"it is nested more than {DEEPEST} deep")
     if isinstance(data, list):
-        return tuple(from_data(item) for item in data)
-    return data
+        return tuple(_from_data(item, depth + 1) for item in data)
+    if not isinstance(data, dict):
+        return data
+    fields = {key: _from_data(item, depth + 1) for key, item in data.items() if key != _TYPE}
+    return fields if _TYPE not in data else _made(data[_TYPE], fields)
+
+
+def _made(name: Any, fields: dict[str, Any]) -> Any:
+    """The specification of that name with these fields."""
+    cls = _classes.get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise InputError(f"unknown specification type {shortened(name)}")
+    unknown = fields.keys() - {f.name for f in dataclasses.fields(cls)}
+    if unknown:
+        raise InputError(
+            f"{name} has no field {', '.join(each[:_SHOWN] for each in sorted(unknown))}"
+        )
+    wanted = field_types(cls)
+    for field, value in fields.items():
+        if field in wanted and not fits(value, wanted[field]):
+            raise InputError(
+                f"{name}: {field} is {shortened(value)}; accepted is {said(wanted[field])}"
+            )
+    try:
+        return cls(**fields)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def shortened(value: Any) -> str:
+    """A value as a sentence can hold it, whatever it is."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # Python refuses to print very long integers
+        return f"a very large {type(value).__name__}"
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def canonical_json(value: Any) -> str:

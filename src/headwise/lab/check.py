@@ -24,6 +24,15 @@ _INTERVAL_COLUMNS = ("label", "panel", "group", "mean", "low", "high", "seeds")
 
 def check_study(study: Study, parts: Mapping[str, Sequence[Run]]) -> None:
     """Refuse, with a sentence, a study whose runs of a tier could not be done or reported."""
+    try:
+        _check_study(study, parts)
+    except InputError:
+        raise
+    except Exception as error:  # a field that is nothing of what a study holds
+        raise InputError(f"study {study.name} has a mistake ({_say(error)})") from error
+
+
+def _check_study(study: Study, parts: Mapping[str, Sequence[Run]]) -> None:
     where = f"study {study.name}"
     require(len(study.parts) > 0, f"{where} has no parts")
     require(len(parts) > 0, f"{where}: this tier has no parts")

@@ -35,7 +35,7 @@ class StudyResult:
     def of(store: Store, study: Study, tier: str) -> "StudyResult":
         """The result of a study's tier, from the store alone."""
         study.tier(tier)
-        found = table(store.records(study.owner, tier))
+        found = table(store, study.owner, tier)
         require(
             len(found) > 0,
             f"{store.path} holds no finished run of {study.known_as}, tier {tier}; "

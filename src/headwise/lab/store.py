@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from filelock import FileLock, Timeout
+from typing import Any, Self
 
 from headwise.core.errors import InputError, require
+from headwise.core.files import parse_json
+from headwise.lab.opening import WriterLock, connect, real_path
 from headwise.lab.work import Record
 
 SCHEMA_VERSION = 2
 STUDY = "study/"  # owners of this prefix are studies
+_OBJECTS = ("result", "versions")  # columns of JSON
 _FIELDS = tuple(field.name for field in fields(Record))
 _APPLICATION_ID = 0x68656164  # "head", so that another program's database is recognised
 _SCHEMA = """
@@ -48,34 +49,21 @@ CREATE TABLE planned (
 
 
 class Store:
-    """Open for reading with `Store(path)`; for writing with `Store(path, write=True)`."""
+    """Open for reading with `Store(path)`; for writing with `Store(path, write=True)`.
+
+    Reading writes nothing, works on read-only media, and never keeps a run waiting.
+    """
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
-        self.path = Path(path)
-        self._lock = FileLock(f"{self.path}.lock")
-        if write:
-            self._take_lock()
-        else:
-            require(self.path.is_file(), f"there is no store at {self.path}")
+        self.path = real_path(path)
+        self._lock = WriterLock(self.path) if write else None
         try:
-            self._database = sqlite3.connect(self.path, isolation_level=None)
             with self._plain_errors():
+                self._database = connect(self.path, write)
                 self._prepare(write)
         except BaseException:
             self.close()
             raise
-
-    def _take_lock(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise InputError(
-                f"another run is writing to {self.path}; wait for it, stop it, or choose another "
-                "store with --store"
-            ) from error
-        except OSError as error:
-            raise InputError(f"cannot write a store at {self.path}: {error.strerror}") from error
 
     def _prepare(self, write: bool) -> None:
         database = self._database
@@ -148,9 +136,17 @@ class Store:
             rows = self._database.execute(query, (owner, tier)).fetchall()
         for part, *values in rows:
             found = dict(zip(_FIELDS, values, strict=True))
-            for name in ("result", "versions"):
-                found[name] = json.loads(found[name])
-            yield part, Record(**found)
+            try:
+                yield part, Record(**found | {name: _object(found[name]) for name in _OBJECTS})
+            except InputError as error:
+                raise self.damaged(found["key"], error) from error
+
+    def damaged(self, key: str, why: Exception) -> InputError:
+        """The sentence for a row that is not what headwise wrote."""
+        return InputError(
+            f"a row of the store {self.path} was changed or is damaged (key {key:.60}): {why}; "
+            f"delete it with: DELETE FROM runs WHERE key = {key[:60]!r}, and run again"
+        )
 
     def progress(self) -> list[tuple[str, str, int, int]]:
         """(owner, tier, finished runs, planned runs) for everything ever planned here."""
@@ -171,6 +167,8 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if self._lock is not None:
+            self._lock.check()
         with self._plain_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -190,7 +188,7 @@ class Store:
                 f"the store {self.path} cannot be used: {error}. What was reported done before "
                 "is kept"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise InputError(
                 f"{self.path} is not a headwise store, or it is damaged ({error})"
             ) from error
@@ -199,7 +197,8 @@ class Store:
         """Let go of the file."""
         if hasattr(self, "_database"):
             self._database.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -211,3 +210,9 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = parse_json(text)
+    require(isinstance(found, dict), "is not a JSON object")
+    return found

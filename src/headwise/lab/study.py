@@ -183,10 +183,19 @@ class Study:
     ) -> dict[str, list[Run]]:
         """The runs of a tier by part: of the study as it is, or on the user's own texts."""
         planned = self.tier(tier).parts
-        if not texts and not plans:
-            return dict(planned())
-        if self.parts_of_files is None:
+        of_files = self.parts_of_files
+        if (texts or plans) and of_files is None:
             raise InputError(
                 f"{self.name} has no text of its own to replace: leave out --text and --plan"
             )
-        return dict(self.parts_of_files(tier, texts, plans))
+        try:
+            asked = texts or plans
+            parts = of_files(tier, texts, plans) if of_files and asked else planned()
+            return {part: list(runs) for part, runs in parts.items()}
+        except InputError:
+            raise
+        except Exception as error:  # the study's own code, which may be anyone's
+            raise InputError(
+                f"study {self.name}: the runs of tier {tier!r} cannot be made "
+                f"({type(error).__name__}: {error})"
+            ) from error

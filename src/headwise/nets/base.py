@@ -16,8 +16,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing, write_file
-from headwise.core.spec import from_data, to_data
+from headwise.core.files import appearing, read_spec, write_file
+from headwise.core.spec import to_data
 from headwise.nets.shape import AttentionShape
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -112,12 +112,12 @@ class Net(nn.Module, Generic[ShapeT]):
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
         """Read what `save_pretrained` wrote."""
+        files = [Path(folder, name) for name in (CONFIG, WEIGHTS)]
+        require(all(file.is_file() for file in files), f"{folder} holds no {CONFIG} with {WEIGHTS}")
+        shape = read_spec(files[0], cls.described)
         try:
-            shape = from_data(json.loads(Path(folder, CONFIG).read_text()))
-            weights = load_file(Path(folder, WEIGHTS))
-        except FileNotFoundError as error:
-            raise InputError(f"{folder} holds no {CONFIG} with {WEIGHTS}") from error
-        except (json.JSONDecodeError, SafetensorError, UnicodeDecodeError) as error:
+            weights = load_file(files[1])
+        except (SafetensorError, OSError, ValueError) as error:
             raise InputError(f"{folder} holds a damaged network: {error}") from error
         require(isinstance(shape, cls.shape_type), f"{folder} holds no {cls.described}")
         return cls(shape, weights)

@@ -175,13 +175,18 @@ class ClassTokenShape:
     ) -> Float[Tensor, "members batch dim"]:
         """The class token after the last attention layer: all that the readout sees."""
         if len(self.layers) == 1 and not self._adds_positions:
-            (layer,), hidden = self.layers, self._embed_hidden(params, inputs)
-            heads = attend_folded(
-                params, layer, hidden, self._last_map, self._scale(layer), self.class_token_is_key
-            )
+            heads = self.head_outputs(params, inputs)
             return self._finish(params, "layers.0", params["class_token"].unsqueeze(1), heads)
         stream = self._before_last_layer(params, inputs)
         return self._layer(params, len(self.layers) - 1, stream[:, :, -1:], stream).squeeze(2)
+
+    def head_outputs(
+        self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
+    ) -> Float[Tensor, "members batch both"]:
+        """What the heads of an only layer hand to its output map, side by side."""
+        (layer,), hidden = self.layers, self._embed_hidden(params, inputs)
+        scale, is_key = self._scale(layer), self.class_token_is_key
+        return attend_folded(params, layer, hidden, self._last_map, scale, is_key)
 
     def attention_weights(
         self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
@@ -236,9 +241,7 @@ class ClassTokenShape:
         key = linear(self._keys(stream), params, f"{name}.key")
         return attend(query * self._scale(layer), split_heads(key, layer.heads, layer.qk_dim))
 
-    def _keys(
-        self, stream: Float[Tensor, "members batch tokens dim"]
-    ) -> Float[Tensor, "members batch keys dim"]:
+    def _keys(self, stream: Float[Tensor, "members batch tokens dim"]) -> Tensor:
         return stream if self.class_token_is_key else stream[:, :, :-1]
 
     def _finish(
@@ -294,5 +297,4 @@ class ClassTokenNet(Net[ClassTokenShape]):
         self, inputs: Float[Tensor, "batch length token_dim"]
     ) -> Float[Tensor, "batch length heads"]:
         """How much each head of the last layer takes of each token."""
-        weights = self.shape.attention_weights(self.stacked_parameters(), inputs.unsqueeze(0))
-        return weights.squeeze(0)
+        return self.shape.attention_weights(self.stacked_parameters(), inputs[None]).squeeze(0)

@@ -4,6 +4,7 @@ from typing import Literal
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.theory.checks import whole
 
 
 @spec
@@ -16,7 +17,7 @@ class AttentionShape:
 
     def __post_init__(self) -> None:
         for name in ("heads", "qk_dim", "v_dim"):
-            require(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}; the least is 1")
+            whole(name, getattr(self, name))
 
 
 @spec

@@ -3,7 +3,15 @@
 from headwise.pretrained._compress import compress
 from headwise.pretrained._evaluate import Evaluation, evaluate
 from headwise.pretrained._inspect import inspect
-from headwise.pretrained.adapters import FAMILIES, Family, attention_sites, register_family
+from headwise.pretrained.adapters import (
+    FAMILIES,
+    AttentionSite,
+    Family,
+    Projection,
+    QKNorm,
+    attention_sites,
+    register_family,
+)
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
 from headwise.pretrained.measure.measurement import Measurement, measure_model
@@ -14,10 +22,12 @@ from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan, read_plan, write_plan
 from headwise.pretrained.text.calibration import Material
-from headwise.pretrained.text.material import image_material, text_material
+from headwise.pretrained.text.images import image_material
+from headwise.pretrained.text.material import text_material
 
 __all__ = [
     "FAMILIES",
+    "AttentionSite",
     "Budget",
     "Compressed",
     "CompressionPlan",
@@ -26,6 +36,8 @@ __all__ = [
     "Inspection",
     "Material",
     "Measurement",
+    "Projection",
+    "QKNorm",
     "apply_plan",
     "attention_sites",
     "compress",

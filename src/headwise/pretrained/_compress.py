@@ -6,9 +6,9 @@ from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
-from headwise.core.files import check_new_folder
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
+from headwise.pretrained.checks import check_finite, check_share, check_weights
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
@@ -18,11 +18,21 @@ from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.goal import Goal, opened_plan
 from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
+from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
-from headwise.pretrained.text.calibration import Material
-from headwise.pretrained.text.material import Source, check_source, describe, material_for
+from headwise.pretrained.shown import check_place
+from headwise.pretrained.text.calibration import Material, few_tokens
+from headwise.pretrained.text.material import (
+    Source,
+    check_material,
+    check_source,
+    describe,
+    material_for,
+)
+from headwise.pretrained.text.options import check_options
 
 _MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
+_CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
 
 def compress(
@@ -35,10 +45,15 @@ def compress(
     plan: str | Path | CompressionPlan | AllocationPlan | None = None,
     method: str = "fisher",
     uniform: bool = False,
+    fast: bool = False,
     finetune: int = 0,
     text: Source = None,
     eval_text: str | Path | None = None,
     tokens: int = 20_000,
+    length: int | None = None,
+    pool: str | None = None,
+    memory: float | None = None,
+    cache: bool = True,
     seed: int = 0,
     tokenizer: Any = None,
     measurement: Measurement | None = None,
@@ -53,20 +68,25 @@ def compress(
     - `keep`: the fraction of attention parameters to keep;
     - `kv_bytes`: bytes of key–value cache a token;
     - `plan`: of an earlier compression, or an allocation of `headwise.plan`; a file or an object;
-    - `max_loss` alone: the smallest model that loses at most that much. With another goal it is
-      the quality gate (`Compressed.passed`).
+    - `max_loss` alone: the smallest model whose damage is at most that much. With another goal it
+      is the quality gate: above it, `Compressed.passed` is False and nothing is written.
 
-    `method` is fisher, or a baseline: uniform-svd, prune-heads, random. `uniform` gives all layers
-    one shape, for stock transformers. `finetune` is a number of steps of recovery on the
-    calibration text. `text` is a UTF-8 file (vision models: a folder of images), by default a
-    packaged one; every fifth part of it is held out unless `eval_text` is given. `out` is a new
-    folder to write. A `measurement` of the same model and text saves measuring again.
+    `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
+    `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
+    size, which costs some quality and is quicker to compute. `finetune` is a number of steps of
+    recovery on the calibration text. `text` is a UTF-8 file (vision models: a folder of images),
+    by default a packaged one; every fifth document of it is held out unless `eval_text` is given.
+    `length` is that of the longest inputs, by default 2,048 (encoders: 512) where the model has
+    it. `pool` says how an encoder's embedding is read (mean, cls, last), by default as its
+    checkpoint says. `memory` is what the measurement may take, in gigabytes. `out` is a new folder
+    to write. With `cache`, measurements are kept on disk; a `measurement` of the same model and
+    text can also be given.
     """
     folder = None if out is None else Path(out)
-    check_new_folder(folder)
+    check_place(folder)
     check_source(text, eval_text)
+    check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
-    require(tokens > 0, f"tokens is {tokens}; calibration needs some")
     goal = Goal(
         keep=keep,
         kv_bytes=kv_bytes,
@@ -74,12 +94,23 @@ def compress(
         max_loss=max_loss,
         method=method,
         uniform=uniform,
+        fast=fast,
     )
     subject = opened(model, tokenizer)
-    material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed)
+    check_weights(subject.model)
+    pool = pool_of(subject.model, subject.name, pool)
+    material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed, length)
+    check_material(subject.model, material)
     if measurement is None:
-        part = part_of(on_progress, 0.0, _MEASURED)
-        measurement = measure_model(subject.model, material, seed=seed, on_progress=part)
+        measurement = measure_model(
+            subject.model,
+            material,
+            pool=pool,
+            seed=seed,
+            memory=memory,
+            cache=cache,
+            on_progress=part_of(on_progress, 0.0, _MEASURED),
+        )
     part = part_of(on_progress, _MEASURED, _PLANNED)
     chosen = replace(
         _chosen(goal, subject.model, measurement, material, part), calibration=material.source
@@ -87,7 +118,7 @@ def compress(
     part = part_of(on_progress, _PLANNED, 1.0)
     result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
     result.max_loss = max_loss
-    if folder is not None:
+    if folder is not None and result.passed is not False:
         result.save(folder)
     return result
 
@@ -101,6 +132,8 @@ def _chosen(
     else:
         plan = goal.plan_for(model, measurement)
     check_plan(plan, measurement.identity, measurement.sites)
+    if goal.plan is None:
+        check_share(plan, measurement)
     return plan
 
 
@@ -126,11 +159,19 @@ def _judged(
         )
     else:  # certificates speak of weights that were cut, not trained further
         reductions = reductions_of(measurement, plan.method)
-        certificates = certify(original, sites, reductions, plan.layers, material.calibration)
-    on_progress(0.5, "judging on held-out data")
-    held_out = material.held_out
-    judged = evaluate(original, smaller, sites, plan, objective, held_out, time_it=time_it)
-    on_progress(1.0, "judging on held-out data")
+        batches = few_tokens(material.calibration, *_CERTIFIED)
+        certificates = certify(original, sites, reductions, plan.layers, batches)
+    judged = evaluate(
+        original,
+        smaller,
+        sites,
+        plan,
+        objective,
+        material.samples,
+        time_it=time_it,
+        on_progress=part_of(on_progress, 0.5, 1.0),
+    )
+    check_finite(judged)
     return Compressed(
         name=subject.name,
         model=smaller,
@@ -139,5 +180,6 @@ def _judged(
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
+        warnings=list(material.warnings),
         tokenizer=subject.tokenizer,
     )

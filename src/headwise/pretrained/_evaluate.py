@@ -1,54 +1,81 @@
 """The measured truth about a compressed model: quality, size, cost and speed, side by side."""
 
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from headwise.core.errors import require
+from headwise.core.intervals import Interval
+from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.objectives import NextToken, Objective
+from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
-from headwise.pretrained.text.calibration import to_device, token_count
+from headwise.pretrained.speed import Pairwise, latency
+from headwise.pretrained.text.calibration import Sample, to_device, token_count
 
 _CONTEXT = 256  # tokens before the one whose FLOPs are counted
 
 
 @dataclass
-class Pairwise:
-    """One quantity of the original and of the compressed model."""
+class Verdict:
+    """What one text says: damage in the objective's unit with its 95 % interval over documents."""
 
-    original: float
-    compressed: float
+    text: str
+    damage: float
+    low: float
+    high: float
+    documents: int
+    tokens: int
+    loss: Pairwise | None  # nats a token, of language models
 
-    @property
-    def ratio(self) -> float:
-        """Compressed / original."""
-        return self.compressed / self.original
+    def __str__(self) -> str:
+        low = max(0.0, self.low)
+        interval = "" if self.documents < 2 else f" [{low:.4f}, {self.high:.4f}]"
+        said = f"{self.damage:.4f}{interval}"
+        if self.loss is not None:
+            said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
+        return said
 
 
 @dataclass
 class Evaluation:
-    """Original against compressed. `damage` is in the objective's unit; smaller is better."""
+    """Original against compressed. `damage` is in the objective's unit; smaller is better.
+
+    The first of the `verdicts` is on held-out text like the calibration text, and decides; another
+    is on text of another kind.
+    """
 
     objective: str
     unit: str
-    damage: float
-    held_out_tokens: int
-    loss: Pairwise | None  # nats a token, of decoders
+    verdicts: list[Verdict]
     attention_parameters: Pairwise
     parameters: Pairwise
     cache_bytes_per_token: Pairwise | None
     attention_flops_per_token: Pairwise
     latency_ms: dict[str, Pairwise]
 
+    @property
+    def damage(self) -> float:
+        """On the held-out text."""
+        return self.verdicts[0].damage
+
+    @property
+    def loss(self) -> Pairwise | None:
+        """Nats a token of the held-out text, of language models."""
+        return self.verdicts[0].loss
+
+    @property
+    def held_out_tokens(self) -> int:
+        """How many tokens the verdict rests on."""
+        return self.verdicts[0].tokens
+
     def to_data(self) -> dict[str, Any]:
         """All of it, as JSON data."""
-        return asdict(self)
+        return {"damage": self.damage} | asdict(self)
 
     def rows(self) -> list[tuple[str, Pairwise, str]]:
         """What is compared: its name, the pair, and the format in which a person reads it."""
@@ -58,13 +85,8 @@ class Evaluation:
         ]
         if self.cache_bytes_per_token is not None:
             rows.append(("cache, bytes a token", self.cache_bytes_per_token, ",.0f"))
-        rows.append(
-            (
-                f"attention FLOPs a token ({_CONTEXT} before it)",
-                self.attention_flops_per_token,
-                ",.0f",
-            )
-        )
+        flops = f"attention FLOPs a token ({_CONTEXT} before it)"
+        rows.append((flops, self.attention_flops_per_token, ",.0f"))
         rows += [(f"ms, {name}", pair, ".2f") for name, pair in self.latency_ms.items()]
         if self.loss is not None:
             rows.append(("loss on held-out text, nats a token", self.loss, ".4f"))
@@ -77,24 +99,33 @@ def evaluate(
     sites: list[AttentionSite],
     plan: CompressionPlan,
     objective: Objective,
-    held_out: list[dict[str, Tensor]],
+    samples: list[Sample],
     *,
     time_it: bool = True,
+    on_progress: OnProgress = quiet,
 ) -> Evaluation:
-    """Compare two models on text that calibration did not see."""
-    damage, loss = quality(original, compressed, objective, held_out)
+    """Compare two models on texts that calibration did not see, the first of them in charge."""
+    total = sum(len(sample.batches) for sample in samples)
+    done = 0
+    verdicts = []
+    for sample in samples:
+
+        def seen(count: int, done: int = done) -> None:
+            on_progress((done + count) / total, "judging on held-out data")
+
+        verdicts.append(quality(original, compressed, objective, sample, seen))
+        done += len(sample.batches)
     full = [full_shape(site) for site in sites]
     element = next(original.parameters()).element_size()
     caches = Pairwise(
         element * sum(cache_elements(shape) for shape in full),
         element * sum(cache_elements(shape) for shape in plan.layers),
     )
+    held_out = samples[0].batches
     return Evaluation(
         objective=objective.name,
         unit=objective.unit,
-        damage=damage,
-        held_out_tokens=token_count(held_out),
-        loss=loss,
+        verdicts=verdicts,
         attention_parameters=Pairwise(
             attention_parameters(original, sites), attention_parameters(compressed, sites)
         ),
@@ -107,7 +138,7 @@ def evaluate(
                 for s, shape in zip(sites, plan.layers, strict=True)
             ),
         ),
-        latency_ms=latency(original, compressed, held_out, sites[0].causal) if time_it else {},
+        latency_ms=latency(original, compressed, held_out, objective) if time_it else {},
     )
 
 
@@ -116,21 +147,53 @@ def quality(
     original: nn.Module,
     compressed: nn.Module,
     objective: Objective,
-    held_out: list[dict[str, Tensor]],
-) -> tuple[float, Pairwise | None]:
-    """Damage a unit, and for decoders both losses."""
-    require(bool(held_out), "there is no held-out text to judge by; give more text")
-    total, before, units = 0.0, 0.0, 0
-    for inputs in to_device(held_out, next(original.parameters()).device):
-        reference = original(**inputs)
-        damage, count = objective.damage(reference, compressed(**inputs), inputs)
-        total, units = total + damage, units + count
-        if isinstance(objective, NextToken):
-            before += objective.loss(reference, inputs)
-    damage = total / units
-    if not isinstance(objective, NextToken):
-        return damage, None
-    return damage, Pairwise(before / units, before / units + damage)
+    sample: Sample,
+    seen: Any = lambda count: None,
+) -> Verdict:
+    """Damage a unit with its interval over documents, and for language models both losses.
+
+    Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
+    that of the mean of m + (D − mU)/Ū over documents, which has the ratio as its mean and, to
+    first order, the ratio's variance.
+    """
+    require(bool(sample.batches), "there is no held-out text to judge by; give more text")
+    device = next(original.parameters()).device
+    names = sample.documents or _each_alone(sample)
+    sums: dict[int, torch.Tensor] = {}
+    for count, inputs in enumerate(to_device(sample.batches, device), start=1):
+        compared = objective.compare(original(**inputs), compressed(**inputs), inputs)
+        losses = (
+            torch.zeros(2, len(compared.damage)) if compared.losses is None else compared.losses
+        )
+        together = torch.stack([compared.damage, compared.units, *losses.to(compared.damage)])
+        for name, column in zip(names[count - 1], together.double().cpu().T, strict=True):
+            sums[name] = sums.get(name, 0) + column
+        seen(count)
+    damage, units, before, after = torch.stack(list(sums.values())).T
+    ratio = float(damage.sum() / units.sum())
+    by_document = ratio + (damage - ratio * units) / units.mean()
+    interval = Interval.of(by_document.tolist())
+    loss = None if compared.losses is None else Pairwise(*_ratios(units, before, after))
+    return Verdict(
+        text=sample.source,
+        damage=ratio,
+        low=interval.low,
+        high=interval.high,
+        documents=len(sums),
+        tokens=token_count(sample.batches),
+        loss=loss,
+    )
+
+
+def _each_alone(sample: Sample) -> list[list[int]]:
+    """Every sequence a document of its own."""
+    sizes = [len(next(iter(batch.values()))) for batch in sample.batches]
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    return [list(range(start, start + size)) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _ratios(units: torch.Tensor, *sums: torch.Tensor) -> list[float]:
+    return [float(each.sum() / units.sum()) for each in sums]
 
 
 def attention_parameters(model: nn.Module, sites: list[AttentionSite]) -> int:
@@ -145,50 +208,3 @@ def attention_parameters(model: nn.Module, sites: list[AttentionSite]) -> int:
 
 def _count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
-
-
-@torch.no_grad()
-def latency(
-    original: Any, compressed: Any, held_out: list[dict[str, Tensor]], decoder: bool
-) -> dict[str, Pairwise]:
-    """Milliseconds, the median of alternating runs: one forward pass; one generated token."""
-    device = next(original.parameters()).device
-    inputs = next(to_device([max(held_out, key=lambda b: token_count([b]))], device))
-
-    def forward(model: Any) -> float:
-        return _timed(lambda: model(**inputs), device)
-
-    tokens = 32
-
-    def generate(model: Any) -> float:
-        prompt = inputs["input_ids"][:1, :16]
-        options = {"min_new_tokens": tokens, "max_new_tokens": tokens, "do_sample": False}
-        mask = torch.ones_like(prompt)
-        run = lambda: model.generate(  # noqa: E731
-            prompt, attention_mask=mask, pad_token_id=0, **options
-        )
-        return _timed(run, device) / tokens
-
-    results = {
-        f"forward of {token_count([inputs])} tokens": _alternate(forward, original, compressed)
-    }
-    if decoder:
-        results["a generated token"] = _alternate(generate, original, compressed)
-    return results
-
-
-def _alternate(run: Any, original: Any, compressed: Any, rounds: int = 15) -> Pairwise:
-    run(original), run(compressed)
-    times = [(run(original), run(compressed)) for _ in range(rounds)]
-    first, second = (sorted(column)[rounds // 2] for column in zip(*times, strict=True))
-    return Pairwise(first, second)
-
-
-def _timed(work: Any, device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    start = time.perf_counter()
-    work()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return 1000 * (time.perf_counter() - start)

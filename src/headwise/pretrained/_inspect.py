@@ -1,7 +1,7 @@
 """`inspect`: what each head of a model needs and does, measured on calibration data.
 
-Two passes. The first (see `measure.measurement`) gives the loss sensitivity of every reduction;
-the second (see `measure.watch`) watches attention at work.
+The measurement (see `measure.measurement`) gives the sensitivity to every reduction; a second look
+(see `measure.watch`) watches attention at work; a third measures the loss at three sizes.
 """
 
 from pathlib import Path
@@ -11,17 +11,29 @@ import numpy as np
 import pandas as pd
 
 from headwise.core.progress import OnProgress, part_of, quiet
+from headwise.pretrained.checks import check_weights
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
-from headwise.pretrained.measure.importance import removal_losses
+from headwise.pretrained.measure.importance import all_heads, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import watch_heads
 from headwise.pretrained.model.opening import opened
+from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.shown import check_page
-from headwise.pretrained.text.calibration import longest_batches
-from headwise.pretrained.text.material import Source, check_source, describe, material_for
+from headwise.pretrained.sizes import losses_by_size
+from headwise.pretrained.text.calibration import Sample, few_tokens
+from headwise.pretrained.text.material import (
+    Source,
+    check_material,
+    check_source,
+    describe,
+    material_for,
+)
+from headwise.pretrained.text.options import check_options
 
-_TOKENS = 4096  # watched
+_WATCHED = (2048, 256)  # tokens, and the longest input: attention recomputed costs its square
+_REMOVED = (4096, 1024)  # with which heads are removed one by one
+_SIZED = (2048, 512)  # with which the loss at several sizes is measured
 
 
 def inspect(
@@ -29,6 +41,10 @@ def inspect(
     *,
     text: Source = None,
     tokens: int = 20_000,
+    length: int | None = None,
+    pool: str | None = None,
+    memory: float | None = None,
+    cache: bool = True,
     exact: bool = False,
     report: str | Path | None = None,
     seed: int = 0,
@@ -41,34 +57,55 @@ def inspect(
     `model` is a hub id, a folder, or a loaded transformers model (with its `tokenizer`, where the
     text is not a `Material` of ready batches). `text` is a UTF-8 file (vision models: a folder of
     images); by default a packaged one. `exact` also removes each head in turn and measures the
-    loss. `report` names an .html file to write.
+    loss. `report` names an .html file to write. `length`, `pool`, `memory` and `cache` are those
+    of `compress`.
     """
     check_page(report, "report")
     check_source(text)
+    check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     subject = opened(model, tokenizer)
-    material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed)
-    split = (0.4, 0.6) if exact else (0.6, 1.0)
+    check_weights(subject.model)
+    pool = pool_of(subject.model, subject.name, pool)
+    material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
+    check_material(subject.model, material)
+    split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
     if measurement is None:
-        part = part_of(on_progress, 0.0, split[0])
-        measurement = measure_model(subject.model, material, seed=seed, on_progress=part)
-    batches = longest_batches(material.calibration, _TOKENS)
-    watches = watch_heads(subject.model, measurement, batches, part_of(on_progress, *split))
+        measurement = measure_model(
+            subject.model,
+            material,
+            pool=pool,
+            seed=seed,
+            memory=memory,
+            cache=cache,
+            on_progress=part_of(on_progress, 0.0, split[0]),
+        )
+    part = part_of(on_progress, split[0], split[1])
+    watched = few_tokens(material.calibration, *_WATCHED)
+    watches = watch_heads(subject.model, measurement, watched, part)
     heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
     heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
+    part = part_of(on_progress, split[1], split[2])
+    held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
+    sizes = losses_by_size(subject.model, measurement, held_out, part)
     if exact:
-        held_out = longest_batches(material.held_out, _TOKENS)
-        part = part_of(on_progress, split[1], 1.0)
-        heads["importance_measured"] = removal_losses(subject.model, measurement, held_out, part)
+        batches = few_tokens(material.held_out, *_REMOVED)
+        part = part_of(on_progress, split[2], 1.0)
+        every = all_heads(measurement)
+        heads["importance_measured"] = removal_losses(
+            subject.model, measurement, batches, every, part
+        )
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
     objective = measurement.objective
     inspection = Inspection(
         name=subject.name,
         heads=heads,
         errors=errors,
+        sizes=sizes,
         findings=findings(heads, errors, measurement.sites[0].head_dim),
         unit=objective.unit,
         objective=objective.name,
         calibration=describe(material),
+        warnings=list(material.warnings),
     )
     if report is not None:
         inspection.report(report)

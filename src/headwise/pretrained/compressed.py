@@ -1,11 +1,12 @@
 """What a compression gives: the smaller model and the truth about it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
+from headwise.core.errors import require
 from headwise.pretrained._evaluate import Evaluation
 from headwise.pretrained.measure.certificate import HeadCertificate
 from headwise.pretrained.model.saving import checkpoint_bytes, save_compressed
@@ -27,6 +28,7 @@ class Compressed(Shown):
     certificates: list[HeadCertificate]
     recovery: list[float]
     calibration: str
+    warnings: list[str] = field(default_factory=list)
     max_loss: float | None = None
     tokenizer: Any = None
     folder: Path | None = None
@@ -38,7 +40,7 @@ class Compressed(Shown):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the loss is within `max_loss`; None where no gate was set."""
+        """Whether the damage is within `max_loss`; None where no gate was set."""
         return None if self.max_loss is None else self.evaluation.damage <= self.max_loss
 
     @property
@@ -48,6 +50,11 @@ class Compressed(Shown):
 
     def save(self, folder: str | Path) -> Path:
         """Write a new folder that `headwise.from_pretrained` opens: whole, or not at all."""
+        require(
+            self.passed is not False,
+            f"the damage {self.evaluation.damage:.4f} is above max_loss = {self.max_loss}: the "
+            "model is not written; keep more, or set max_loss to None to write it all the same",
+        )
         folder = Path(folder)
         report = self.to_data()
         save_compressed(self.model, folder, plan=self.plan, report=report, tokenizer=self.tokenizer)
@@ -92,22 +99,43 @@ class Compressed(Shown):
     def sentences(self) -> list[str]:
         """The loss, the certificates, the verdict, and how to open what was written."""
         judged = self.evaluation
+        first, *others = judged.verdicts
         said = [
-            f"{judged.objective}: {judged.damage:+.4f} {judged.unit} on "
-            f"{judged.held_out_tokens:,} held-out tokens ({self.calibration})"
+            f"damage ({judged.objective}; 95 % interval over documents): {first} {judged.unit} on "
+            f"{first.text}, {first.documents} documents, {first.tokens:,} tokens"
         ]
+        said += [
+            f"damage on {each.text}: {each}, {each.documents} documents, {each.tokens:,} tokens"
+            for each in others
+        ]
+        said += [f"warning: {warning}" for warning in self.warnings]
+        said.append(f"calibrated on {self.calibration}; the verdicts hold for texts like these")
         if self.certificates:
             sound = sum(not certificate.vacuous for certificate in self.certificates)
             said.append(
                 f"certificates: {sound} of {len(self.certificates)} heads have a bound below 1 on "
                 "their attention's change over the calibration inputs; the others' is vacuous"
             )
+        said += self._speed()
         if self.max_loss is None:
             said.append("no quality gate was set (max_loss): judge the numbers yourself")
         else:
             verdict = "within" if self.passed else "ABOVE"
-            said.append(f"quality gate: {judged.damage:.4f} is {verdict} {self.max_loss:g}")
+            unwritten = "" if self.passed else "; nothing is written"
+            gate = f"quality gate: {judged.damage:.4f} is {verdict} {self.max_loss:g}"
+            said.append(gate + unwritten)
         return said + self._written()
+
+    def _speed(self) -> list[str]:
+        times = self.evaluation.latency_ms
+        if not times:
+            return []
+        faster = ", ".join(f"{1 / pair.ratio:.2f}× ({name})" for name, pair in times.items())
+        uniform = self.plan.budget is not None and (
+            self.plan.budget.get("fast") or self.plan.budget.get("uniform")
+        )
+        hint = "" if uniform else "; fast gives each layer one head size, which is quicker"
+        return [f"speed against the original: {faster}{hint}"]
 
     def _written(self) -> list[str]:
         if self.folder is None:
@@ -130,6 +158,7 @@ class Compressed(Shown):
             "budget": self.plan.budget,
             "predicted_damage": self.plan.predicted_damage,
             "evaluation": self.evaluation.to_data(),
+            "warnings": self.warnings,
             "certificates": [asdict(certificate) for certificate in self.certificates],
             "recovery_loss": self.recovery,
             "gate": {"max_loss": self.max_loss, "passed": self.passed},

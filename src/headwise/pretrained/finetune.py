@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.objectives import Embedding, Objective, embed
+from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.text.calibration import every_fifth, to_device
 
 CHECKS = 10  # looks at the batches kept aside
@@ -94,18 +94,9 @@ def _mismatch_on(
     for inputs in to_device(batches, device):
         with torch.no_grad():
             target = original(**inputs)
-        losses.append(mismatch(objective, target, compressed(**inputs)))
+        compared = objective.compare(target, compressed(**inputs), inputs)
+        losses.append(compared.damage.sum() / compared.units.sum())
     return torch.stack(losses).mean()
-
-
-def mismatch(objective: Objective, target: Any, output: Any) -> Tensor:
-    """Divergence of predictions, or 1 − cosine of embeddings."""
-    if isinstance(objective, Embedding):
-        cosine: Tensor = (embed(target) * embed(output)).sum(-1)
-        return (1 - cosine).mean()
-    p = target.logits.flatten(0, -2).float().log_softmax(-1)
-    q = output.logits.flatten(0, -2).float().log_softmax(-1)
-    return nn.functional.kl_div(q, p, reduction="batchmean", log_target=True)
 
 
 def _attention(model: nn.Module, sites: list[AttentionSite]) -> Iterator[nn.Parameter]:

@@ -1,6 +1,6 @@
 """What an inspection found: numbers by head, errors by size and length, findings in words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -10,17 +10,19 @@ from headwise.pretrained.shown import Shown
 
 @dataclass(repr=False)
 class Inspection(Shown):
-    """A table of heads, a table of errors by rank and length, and the findings in words."""
+    """Tables of heads, of errors by rank and length, of losses by size; the findings in words."""
 
     drawn_by: ClassVar[str] = "headwise.report.inspection:draw"
 
     name: str
     heads: pd.DataFrame
     errors: pd.DataFrame
+    sizes: pd.DataFrame
     findings: list[str]
     unit: str
     objective: str
     calibration: str
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -52,10 +54,20 @@ class Inspection(Shown):
     def sentences(self) -> list[str]:
         """The findings, how to read the table, and what both rest on."""
         return [
+            *(f"warning: {warning}" for warning in self.warnings),
             *(f"• {finding}" for finding in self.findings),
+            *self.losses(),
             "sizes are the query–key dimensions at which a head's output changes by so much",
             f"measured on {self.calibration}",
         ]
+
+    def losses(self) -> list[str]:
+        """What is lost at the measured shares of the attention's parameters."""
+        measured = self.sizes.dropna(subset="measured")
+        if measured.empty:
+            return []
+        said = [f"{row.measured:.4f} at {row.kept:.0%}" for row in measured.itertuples()]
+        return [f"damage when compressed ({self.objective}, {self.unit}): {', '.join(said)} kept"]
 
     def to_data(self) -> dict[str, Any]:
         """Everything, as JSON data."""
@@ -66,5 +78,7 @@ class Inspection(Shown):
             "unit": self.unit,
             "heads": self.heads.to_dict("records"),
             "errors": self.errors.to_dict("records"),
+            "sizes": self.sizes.astype(object).where(self.sizes.notna(), None).to_dict("records"),
             "findings": self.findings,
+            "warnings": self.warnings,
         }

@@ -10,7 +10,7 @@ from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.goal import Goal
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.text.calibration import Material
+from headwise.pretrained.text.calibration import Material, Sample
 
 _STEPS = 7
 
@@ -25,14 +25,14 @@ def smallest_plan(
     """Bisect the fraction kept; judged on every other held-out batch, so that the final verdict
     also rests on others."""
     assert goal.max_loss is not None
-    batches = material.held_out[::2]
+    sample = Sample(material.held_out[::2], "", material.documents[::2])
     low, high = 0.05, 1.0
-    best = make_plan(measurement, Budget(1.0), goal.method, goal.uniform)
+    best = make_plan(measurement, Budget(1.0), goal.method, goal.uniform, goal.fast)
     for step in range(_STEPS):
         middle = (low + high) / 2
-        plan = make_plan(measurement, Budget(middle), goal.method, goal.uniform)
+        plan = make_plan(measurement, Budget(middle), goal.method, goal.uniform, goal.fast)
         smaller = apply_plan(model, measurement, plan)
-        damage, _ = quality(model, smaller, measurement.objective, batches)
+        damage = quality(model, smaller, measurement.objective, sample).damage
         if damage <= goal.max_loss:
             best, high = plan, middle
         else:

@@ -1,6 +1,7 @@
 """Results that read well wherever they are shown: terminal, notebook, pandas, figure, page."""
 
 import html
+import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from headwise.core.errors import require
-from headwise.core.files import check_can_write
+from headwise.core.files import check_can_write, check_new_folder
 from headwise.core.lazy import Drawn, named
 
 
@@ -57,3 +58,13 @@ def check_page(path: str | Path | None, what: str) -> None:
         f"{what} names a page to write, such as report.html; {path} does not end in .html",
     )
     check_can_write(path, what)
+
+
+def check_place(folder: Path | None) -> None:
+    """Refuse, before work begins, a folder that cannot be made."""
+    check_new_folder(folder)
+    if folder is None:
+        return
+    above = next(place for place in folder.absolute().parents if place.exists())
+    require(above.is_dir(), f"{above} is a file: {folder} cannot be made in it")
+    require(os.access(above, os.W_OK | os.X_OK), f"{folder} cannot be written: {above} is closed")

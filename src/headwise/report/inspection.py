@@ -26,15 +26,18 @@ def heat_map(
     )
 
 
-def charts(inspection: Inspection) -> dict[str, alt.Chart]:
+def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
     """All charts by name."""
     lines = {name: chart for name, (_, chart) in line_charts(inspection).items()}
     return heat_maps(inspection) | lines
 
 
-def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.Chart]]:
+def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart]]:
     """The charts with lines: title and chart by name."""
-    return {
+    damage = {}
+    if not inspection.sizes.empty:
+        damage["damage"] = ("What smaller heads cost", damage_by_size(inspection))
+    return damage | {
         "change_by_size": (
             "How far heads' outputs move when dimensions are cut",
             saturation_by_size(inspection),
@@ -61,11 +64,30 @@ def heat_maps(inspection: Inspection) -> dict[str, alt.Chart]:
         "rank_by_weights": "effective rank of the query–key form, by weights",
         "rank_by_activations": "effective rank, by activations and loss",
         "entropy": "attention entropy, nats",
-        "importance": f"importance by gradients, {inspection.unit}",
+        "importance": f"importance (loss when replaced by its mean), {inspection.unit}",
         "importance_measured": f"importance measured, {inspection.unit}",
         "similarity": "cosine to the most similar head of the layer",
     }
     return {name: heat_map(heads, name, title) for name, title in shown.items() if name in heads}
+
+
+def damage_by_size(inspection: Inspection) -> alt.LayerChart:
+    """Damage by the share of the attention's parameters kept: predicted, and measured points."""
+    sizes = inspection.sizes
+    base = alt.Chart(sizes, title="damage when compressed: predicted line, measured points").encode(
+        x=alt.X("kept:Q", title="attention parameters kept", axis=alt.Axis(format="%")),
+        tooltip=[
+            alt.Tooltip("kept", format=".0%"),
+            alt.Tooltip("predicted", format=".3g"),
+            alt.Tooltip("measured", format=".3g"),
+        ],
+    )
+    title = f"damage, {inspection.unit}"
+    line = base.mark_line().encode(y=alt.Y("predicted:Q", title=title))
+    points = base.transform_filter("isValid(datum.measured)")
+    marks = points.mark_point(filled=True, size=60).encode(y=alt.Y("measured:Q", title=title))
+    bars = points.mark_rule().encode(y="low:Q", y2="high:Q")
+    return alt.layer(line, bars, marks).properties(width=360, height=240)
 
 
 def saturation_by_size(inspection: Inspection) -> alt.Chart:

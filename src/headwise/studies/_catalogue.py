@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.core.errors import InputError, require
+from headwise.core.trust import is_trusted, trust
 from headwise.lab.study import Study
 from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.studies.allocation.ngram_heads import NGRAM_HEADS
@@ -46,9 +47,12 @@ def list_studies() -> list[Study]:
 def find_study(name: str) -> Study:
     """The study of that name, or a user's own by its import path, 'module:NAME'.
 
-    The current folder is importable, as it is for `python -m`.
+    The current folder is importable, as it is for `python -m`. Whoever calls this with an address
+    chose to run its module, which is trusted from then on; for names out of a file there is
+    `is_importable`.
     """
     if ":" in name:
+        trust([name.partition(":")[0]])
         return _import_study(name)
     require(
         name in STUDIES,
@@ -58,12 +62,17 @@ def find_study(name: str) -> Study:
     return STUDIES[name]
 
 
+def is_importable(name: str) -> bool:
+    """May a study that a file names be found: one of headwise's, or of a trusted module?"""
+    return is_trusted(name) if ":" in name else name in STUDIES
+
+
 def show(study: Study | str) -> dict[str, Any]:
     """What a study asks, its tiers with their prices and runs, and the claims it checks."""
     study = find_study(study) if isinstance(study, str) else study
     tiers = {}
     for name, tier in study.tiers.items():
-        parts = tier.parts()
+        parts = study.runs(name)
         tiers[name] = {
             "price": tier.price,
             "runs": len({run.key for runs in parts.values() for run in runs}),
@@ -89,5 +98,9 @@ def _import_study(address: str) -> Study:
         study = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"no study at {address!r}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"the module of the study {address!r} has a mistake ({type(error).__name__}: {error})"
+        ) from error
     require(isinstance(study, Study), f"{address!r} is not a headwise.lab.study.Study")
     return replace(study, address=address)

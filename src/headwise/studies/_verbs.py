@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from headwise.core.errors import InputError, require
-from headwise.core.files import appearing
+from headwise.core.errors import require
+from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.lazy import named
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.workers import worker_count
@@ -43,11 +43,12 @@ def run_study(
     renews itself while the study runs. A mistake in the study is found before its runs.
     """
     study = find_study(study) if isinstance(study, str) else study
+    check_can_write_into(report, "--report (in Python report=)")
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
     workers = worker_count(jobs)
     check_study(study, parts)
 
-    page = None if report is None else named("headwise.report.live:LivePage")(study, tier, report)
+    page = None if report is None else named("headwise.report.pages.live:LivePage")(study, tier, report)
 
     with Store(store, write=True) as results:
 
@@ -62,7 +63,7 @@ def run_study(
         except WorkerDied as error:
             counts = {row[:2]: row[2:] for row in results.studies()}
             done, total = counts[study.known_as, tier]
-            raise InputError(
+            raise WorkerDied(
                 f"{error} {done} of {total} runs are kept in {store}; the same command goes on "
                 "from there, perhaps with a smaller --jobs."
             ) from error
@@ -97,12 +98,13 @@ def export_study(
 ) -> pd.DataFrame:
     """The results of a study, one row a run; written to the file `out` if it is given."""
     study = find_study(study) if isinstance(study, str) else study
+    check_can_write(out, "--out (in Python out=)")
     if tier is not None:
         study.tier(tier)
     with Store(store) as results:
         known = [row[1] for row in results.studies() if row[0] == study.known_as]
         frames = [
-            table(results.records(study.owner, each)).assign(tier=each)
+            table(results, study.owner, each).assign(tier=each)
             for each in ([tier] if tier else known)
         ]
     frames = [frame for frame in frames if len(frame) > 0]

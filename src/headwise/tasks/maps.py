@@ -4,9 +4,11 @@ Each is data (so that a task can be stored and hashed) that can be called on ten
 `Function` wraps any other callable; named by its import path it can be stored too.
 """
 
+import dataclasses
 import importlib
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 
 from headwise.core.errors import InputError, require
 from headwise.core.spec import spec
+from headwise.core.trust import is_trusted, named_by_user, require_trusted
 
 Rows = tuple[tuple[float, ...], ...]
 TensorMap = Callable[[Tensor], Tensor]
@@ -115,12 +118,21 @@ class Function:
         require(
             self.count >= 1, f"a function of {self.count} features is none: count is at least 1"
         )
+        if isinstance(self.function, str):
+            named_by_user(self.function)
+            if is_trusted(self.function):
+                self.resolve()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels to a worker process with its right to be imported, if it has it."""
         self.resolve()
+        return _function, ({f.name: getattr(self, f.name) for f in dataclasses.fields(self)},)
 
     def resolve(self) -> TensorMap:
-        """The callable itself."""
+        """The callable itself; what only a file names is not imported (`core.trust`)."""
         if not isinstance(self.function, str):
             return self.function
+        require_trusted(self.function)
         module, _, name = self.function.partition(":")
         try:
             return getattr(importlib.import_module(module), name)
@@ -131,6 +143,10 @@ class Function:
 
     def __call__(self, values: Float[Tensor, "*batch dim"]) -> Tensor:
         return self.resolve()(values)
+
+
+def _function(fields: dict[str, Any]) -> Function:
+    return Function(**fields)
 
 
 @spec

@@ -14,10 +14,12 @@ DEFAULT = "theory's default"
 UNTRAINED = "Only theory: nothing was trained. Give --text or --data to have it measured."
 
 
-def default_plan(request: PlanRequest, unmeasured: str = UNTRAINED) -> AllocationPlan:
+def default_plan(
+    request: PlanRequest, unmeasured: str = UNTRAINED, in_time: bool = True
+) -> AllocationPlan:
     """Uniform layers, with at least `intrinsic_dim` heads in the first; not checked on data.
 
-    `unmeasured` says why not.
+    `unmeasured` says why not; not `in_time`, there was no time to.
     """
     layers = request.schedule("uniform", request.intrinsic_dim or 1)
     reasons = _reasons(layers, request.length, request.intrinsic_dim)
@@ -29,6 +31,7 @@ def default_plan(request: PlanRequest, unmeasured: str = UNTRAINED) -> Allocatio
         schedule=DEFAULT,
         reasons=(*reasons, unmeasured),
         seed=request.seed,
+        in_time=in_time,
     )
 
 

@@ -13,7 +13,7 @@ from headwise.advise.plan.default import default_plan
 from headwise.advise.plan.explain import comparison, reasons, rows, said
 from headwise.advise.plan.race import UNIFORM, race
 from headwise.advise.plan.request import PlanRequest
-from headwise.advise.plan.scale import choose_scale
+from headwise.advise.plan.scale import TooLittleTime, choose_scale
 from headwise.advise.plan.trials import CUTTING, Trials
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.clock import Deadline
@@ -36,9 +36,12 @@ def measured_plan(
     """
     whole_task = task_at(request.length)  # a length beyond the data is found here
     contestants = len(candidates(request, request, None)) + SOLVERS
-    scale = choose_scale(
-        request, vocabulary=whole_task.vocabulary, candidates=contestants, others=CUTTING
-    )
+    try:
+        scale = choose_scale(
+            request, vocabulary=whole_task.vocabulary, candidates=contestants, others=CUTTING
+        )
+    except TooLittleTime as error:
+        return default_plan(request, f"Unmeasured: {error}.", in_time=False)
     task = whole_task if scale.shorter == 1 else task_at(scale.length)
     expected = CUTTING + 1 + scale.rungs.runs(contestants)
     with Store(store, write=True) as results:
@@ -53,7 +56,7 @@ def measured_plan(
         f"which are kept in {store}; the same command goes on from there."
     )
     if not outcome.seeds(UNIFORM):
-        return default_plan(request, f"Unmeasured: nothing could be compared yet. {goes_on}")
+        return default_plan(request, f"Unmeasured: nothing could be compared yet. {goes_on}", False)
     full = candidates(request, request, solved)
     why = reasons(outcome, scale, list(full))
     return AllocationPlan(
@@ -67,4 +70,5 @@ def measured_plan(
         against_uniform=comparison(outcome),
         candidates=rows(outcome, full),
         seed=request.seed,
+        in_time=outcome.in_time,
     )

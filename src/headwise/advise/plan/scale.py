@@ -15,7 +15,6 @@ from typing import Literal
 from headwise.advise.plan.race import Rungs
 from headwise.advise.plan.request import PlanRequest
 from headwise.allocation.fill import Layers
-from headwise.core.errors import InputError
 from headwise.nets import DecoderShape
 from headwise.training import TextTraining
 
@@ -25,6 +24,10 @@ _ENOUGH_STEPS, _FEWEST_STEPS, _MOST_STEPS = 300, 60, 20_000
 _TOKENS_A_STEP = 1024
 _NARROWEST, _SHORTEST = 32, 32
 _OVERHEAD = 0.8  # the share of the time that goes into training
+
+
+class TooLittleTime(RuntimeError):
+    """Not even the smallest race fits; the message says what would."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,9 @@ def choose_scale(
     if best.steps < _FEWEST_STEPS:
         runs = best.rungs.runs(candidates) + others
         least = _FEWEST_STEPS * runs * step / (_OVERHEAD * workers)
-        raise InputError(
+        raise TooLittleTime(
             f"{seconds:g} seconds are too few to measure anything: {runs} short trainings on "
-            f"{workers} cores take about {least:,.0f} seconds or more; without data the theory's "
-            "default costs nothing"
+            f"{workers} cores take about {least:,.0f} seconds or more"
         )
     return best
 

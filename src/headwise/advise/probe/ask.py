@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.conclude import conclude, refuse, with_lengths
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
@@ -16,7 +14,8 @@ from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.transition import choose_positions, find_transition
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
-from headwise.advise.probe.samples.given import LEAST_SAMPLES, Kind, Samples
+from headwise.advise.probe.samples.given import Kind, Samples
+from headwise.advise.probe.samples.options import check_options, too_few
 from headwise.advise.probe.samples.prepare import prepare
 from headwise.advise.probe.samples.readers import read
 from headwise.core.errors import require
@@ -67,14 +66,21 @@ def probe(
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
     """
-    require(2 <= max_heads <= 64, f"max_heads is {max_heads}; the probe tries from 2 to 64 heads")
-    require(seconds > 0, f"seconds is {seconds}; a probe takes some time")
-    require(seed >= 0, "a seed is a whole number, not negative")
+    check_options(
+        max_heads=max_heads,
+        seconds=seconds,
+        seed=seed,
+        jobs=jobs,
+        positions=positions,
+        train=train,
+        state=state,
+    )
     require(
         figure is None or Path(figure).suffix in FIGURES,
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
     )
-    check_can_write(figure, "the figure")
+    check_can_write(figure, "--figure (in Python figure=)")
+    check_can_write(state, "--state (in Python state=)")
     if data and all(isinstance(each, str | Path) for each in data):
         inputs, targets, mask = read(data, inputs, targets, mask, sequence)
     else:
@@ -84,7 +90,8 @@ def probe(
         (inputs is None) == (targets is None) and (target is None) == (sampler is None),
         "give inputs and targets, or a target function and its sampler",
     )
-    require((inputs is None) != (target is None), "give either data or a function, not both")
+    found = "there is neither" if inputs is None else "not both"
+    require((inputs is None) != (target is None), f"give either data or a function; {found}")
     request = _Request(
         clock=Clock(seconds, on_progress),
         max_heads=max_heads,
@@ -139,7 +146,7 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
     if not train and (train is False or _settles(counted, invariance)):
         return conclude(counted=counted, invariance=invariance, clock=clock)
     drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
-    samples = Samples.of(drawn, _squeezed(function(drawn)), None, request.kind)
+    samples = Samples.of(drawn, function.as_given(function(drawn)), None, request.kind)
     ordered = replace(request, positions=not invariance.permutations)
     finding = _probe_samples(samples, ordered, counted, invariance)
     if finding.heads is None or not invariance.permutations or samples.kind != "regression":
@@ -153,24 +160,17 @@ def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
     return counted.sparse and counted.support >= 2 and not invariance.grows_with_length
 
 
-def _squeezed(values: np.ndarray) -> np.ndarray:
-    return values[:, 0] if values.shape[1] == 1 else values
-
-
 def _probe_samples(
     samples: Samples,
     request: _Request,
     counted: Sensitivity | None = None,
     invariance: Invariance | None = None,
 ) -> Finding:
+    few = too_few(samples)
+    if few is not None:
+        return refuse(*few)
     if samples.constant:
         return refuse("the target is constant: it needs no head at all", "another target")
-    if samples.count < LEAST_SAMPLES:
-        return refuse(
-            f"{samples.count} samples are too few to tell heads from chance",
-            f"at least {LEAST_SAMPLES} samples, better 20,000; or the function itself "
-            "(probe(target=..., sampler=...))",
-        )
     seed, clock = request.seed, request.clock
     state = DescentFile(request.state, samples.fingerprint)
     positions = request.positions

@@ -4,18 +4,25 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from headwise.advise.probe.ask import probe
 from headwise.advise.probe.finding import Finding
+from headwise.advise.probe.judged.attempt import Way
+from headwise.advise.probe.judged.perform import perform
+from headwise.advise.probe.judged.score import ZooEvaluation
 from headwise.advise.probe.trials import ProbeTrial, draw_trial
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
+from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
+from headwise.core.workers import worker_count
 
 SAMPLES = 20_000
 _DATA, _FUNCTION = 1, 2
+_WAYS: tuple[Way, ...] = ("function", "data")
 
 
 @dataclass(frozen=True)
@@ -79,21 +86,47 @@ def probe_eval(
     seed: int,
     tasks: int = 20,
     *,
+    zoo: bool = False,
+    first: int = 0,
     samples: int = SAMPLES,
     data: bool = True,
     function: bool = True,
+    seconds: float = 3600.0,
     jobs: int | None = None,
+    out: str | Path | None = None,
+    figure: str | Path | None = None,
     on_progress: OnProgress = quiet,
-) -> ProbeEvaluation:
-    """Try the probe on fresh random retrieval tasks: how often is it right?
+) -> ProbeEvaluation | ZooEvaluation:
+    """Try the probe on fresh random tasks: how often is it right, and does it know?
 
-    `seed` draws the tasks; take one nobody has used. Each is given as a noisy `function` and as
-    `data`, of so many `samples`. `on_progress` is told every attempt.
+    `seed` draws the tasks; take one nobody has used; `first` is the number of the first. Each is
+    given as a noisy `function` and as `data`, of so many `samples`; each attempt may take so many
+    `seconds`. `on_progress` is told every attempt.
+
+    The tasks are retrieval, or with `zoo` of all kinds (`headwise.advise.probe.zoo`); then `jobs`
+    processes work side by side, the attempts are added to the file `out` as they are finished and
+    not repeated if they are there, and `figure` is where the reliability diagram is written.
     """
-    require(tasks >= 1, f"tasks is {tasks}; at least one is needed")
+    check_whole(tasks, "tasks", 1)
+    check_whole(seed, "seed", 0)
+    check_whole(first, "first", 0)
+    check_whole(samples, "samples", 1)
+    workers = worker_count(jobs)
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
+    require(zoo or (out is None and figure is None), "out and figure belong to zoo")
+    check_can_write(out, "--out")
+    check_can_write(figure, "the figure")
+    if zoo:
+        ways = _WAYS[not function : 1 + data]
+        kept = None if out is None else Path(out)
+        indices = range(first, first + tasks)
+        tried = perform(seed, indices, ways, samples, seconds, workers, kept, on_progress)
+        evaluation = ZooEvaluation(seed, tuple(tried))
+        if figure is not None:
+            evaluation.figure(figure)
+        return evaluation
     expected, found = tasks * (data + function), list[Attempt]()
-    for attempt in attempts(seed, tasks, 0, data, function, samples, jobs=jobs):
+    for attempt in attempts(seed, tasks, first, data, function, samples, seconds, jobs):
         found.append(attempt)
         on_progress(len(found) / expected, str(attempt))
     return ProbeEvaluation(seed, tasks, tuple(found))

@@ -77,7 +77,7 @@ def draw_trial(seed: int, index: int) -> ProbeTrial:
     if kind == "affine":
         words = ["max" if rng.random() < 0.5 else "min" for _ in range(count)]
         signs = np.array([1.0 if word == "max" else -1.0 for word in words])
-        weights = signs[:, None] * _directions(rng, count, token_dim)
+        weights = signs[:, None] * directions(rng, count, token_dim)
         features: Affine | Bowl = Affine(weights=_rows(weights))
     else:
         features = Bowl(centres=_rows(_centres(rng, count, token_dim, inputs)))
@@ -94,7 +94,7 @@ def draw_trial(seed: int, index: int) -> ProbeTrial:
     return ProbeTrial(task, float(rng.uniform(0, LARGEST_NOISE)), kind, outer)
 
 
-def _directions(rng: np.random.Generator, count: int, token_dim: int) -> np.ndarray:
+def directions(rng: np.random.Generator, count: int, token_dim: int) -> np.ndarray:
     """Unit vectors, no two closer than the least angle."""
     while True:
         drawn = rng.standard_normal((count, token_dim))

@@ -17,6 +17,7 @@ from headwise.core.progress import OnProgress
 from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.checks import positive, whole
 
 _FLOATS = 1 << 22  # held at once by a hidden layer
 _STEPS = 40  # of gradient ascent, each round
@@ -69,8 +70,9 @@ class Attack(Check):
 def errors(
     net: ClassTokenNet, task: Retrieval, inputs: Float[Tensor, "count length dim"]
 ) -> Float[Tensor, " count"]:
-    """|network − target|, differentiable."""
-    return (net(inputs).squeeze(1) - task.oracle(inputs)).abs()
+    """|network − target|, differentiable; tokens are rounded to what the network reads."""
+    read = inputs.to(next(net.parameters()).dtype)
+    return (net(read).squeeze(1).double() - task.oracle(read.double())).abs()
 
 
 def measure(
@@ -99,8 +101,8 @@ def search(
     on_progress: OnProgress,
 ) -> Attack:
     """Rounds of every kind of input until the time is over, or a given number of rounds."""
-    require(seconds > 0, f"an attack of {seconds} seconds tries nothing; give a time above 0")
-    require(rounds is None or rounds >= 1, "rounds is a number of rounds, at least 1")
+    seconds, seed = positive("seconds", seconds), whole("seed", seed, least=0)
+    rounds = None if rounds is None else whole("rounds", rounds)
     deadline, done, tried = Deadline.after(seconds), 0, 0
     by_kind: dict[str, float] = {}
     best: Check | None = None

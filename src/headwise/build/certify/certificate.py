@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.build.certify.attack import Attack, Check, measure, search
+from headwise.build.certify.precision import Precision, State, state_of
 from headwise.build.maps.declared import Box
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
@@ -35,6 +36,8 @@ class Certificate(Printed):
     task: Retrieval
     net: ClassTokenNet = field(repr=False)
     box: Box = field(repr=False)
+    precision: Precision
+    state: State = field(repr=False)
     tie_gaps: tuple[float, ...] = field(repr=False, default=())
 
     @property
@@ -48,7 +51,12 @@ class Certificate(Printed):
 
     def holds_on(self, samples: Float[Tensor, "count length dim"]) -> Check:
         """The error on these inputs, next to the certified one; truthy if none exceeds it."""
-        inputs = samples.double()
+        self._check_network()
+        require(
+            isinstance(samples, Tensor) and samples.ndim == 3 and samples.is_floating_point(),
+            "samples is a tensor of numbers, sequences × length × token_dim",
+        )
+        inputs = samples.to(self.precision.dtype).double()
         require(
             inputs.shape[1:] == (self.task.length, self.task.token_dim),
             f"the certificate is for sequences of shape ({self.task.length}, "
@@ -74,10 +82,11 @@ class Certificate(Printed):
 
         Each round's inputs depend on (seed, round) alone, so `rounds` makes a search repeatable.
         """
+        self._check_network()
         return search(
             self.net,
             self.task,
-            self.box,
+            self._representable_box(),
             self.tie_gaps,
             self.error,
             seconds,
@@ -86,10 +95,30 @@ class Certificate(Printed):
             on_progress,
         )
 
+    def _check_network(self) -> None:
+        """Refuse to speak of a network that has been converted or changed since."""
+        require(
+            state_of(self.net) == self.state,
+            f"this certificate is for the network as it was, in {self.precision.name}; it has been "
+            "changed since. The built result's own .certificate is computed anew",
+        )
+
+    def _representable_box(self) -> Box:
+        """The box, its ends moved inwards to numbers of the network's precision."""
+        ends = []
+        for side, inwards in zip(self.box, (torch.inf, -torch.inf), strict=True):
+            wanted = torch.from_numpy(side)
+            near = wanted.to(self.precision.dtype)
+            outside = near.double() < wanted if inwards > 0 else near.double() > wanted
+            moved = torch.nextafter(near, torch.full_like(near, inwards))
+            ends.append(torch.where(outside, moved, near).double().numpy())
+        return Box(*ends)
+
     def to_data(self) -> dict[str, Any]:
         """The certificate as JSON data."""
         return {
             "certified_error": self.error,
+            "precision": self.precision.name,
             "asked_error": self.asked,
             "terms": [{"name": t.name, "value": t.value, "why": t.why} for t in self.terms],
             "assumptions": list(self.assumptions),

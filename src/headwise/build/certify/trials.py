@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
 from headwise.build.certify.random_tasks import CertificateTrial, draw_trials
-from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Tabled
+from headwise.theory.checks import positive, whole
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ def trials(
     count: int = 200, seconds: float = 2.0, seed: int = 0, on_progress: OnProgress = quiet
 ) -> TrialResults:
     """Build `count` random tasks of every kind and attack each certificate for some seconds."""
-    require(count >= 1, f"count is {count}; the least is 1")
+    count, seed = whole("count", count), whole("seed", seed, least=0)
+    seconds = positive("seconds", seconds)
     rows = []
     for index, trial in enumerate(draw_trials(count, seed)):
         built, attack = trial.run(rounds=None, seconds=seconds)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headwise.build.maps.declared import Box, check, values_of
+from headwise.build.maps.declared import Box, check, declarations, values_of
 from headwise.build.maps.interpolate import (
     MOST_AXES,
     InterpolationGrid,
@@ -58,6 +58,7 @@ def known_code(function: Function, box: Box, what: str) -> KnownMap:
         plan=plan,
         spread=spread,
         one_sided=lambda errors, directions: spread(errors),
+        declared=declarations(function, what),
     )
 
 

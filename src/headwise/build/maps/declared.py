@@ -1,7 +1,11 @@
 """What a user declares of a function, held against samples of it.
 
-A certificate is as good as the constants that it is computed from. Sampling cannot prove them,
-but it finds those that are plainly too small.
+A certificate is as good as the constants that it is computed from. Sampling cannot prove them: a
+spike that is narrow enough escapes it, which is why a certificate lists them. It tries: pairs at
+every scale down to a millionth of the box, a lattice with its round numbers, and a search that
+narrows and moves the steepest pairs. A pair's slope is the mean of the slopes of its two halves, so
+one half is never flatter: halving a pair again and again leads to the steepest place between its
+ends.
 """
 
 from typing import NamedTuple
@@ -10,11 +14,17 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from headwise.build.maps.relu import UNIT
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
+from headwise.theory.checks import number, shown
 
-_PAIRS = 4096
-_TOLERANCE = 1e-6  # rounding in a quotient of differences
+_PAIRS = 1 << 16
+_LATTICE = 20_000  # points of it, at most
+_KEPT = 64  # pairs that the search follows
+_ROUNDS = 24
+_NEAREST = 1e-6  # the closest pairs, relative to the box
+_TOLERANCE = 1e-6
 
 
 class Box(NamedTuple):
@@ -33,10 +43,35 @@ class Box(NamedTuple):
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
+def declarations(function: Function, what: str) -> tuple[str, ...]:
+    """A sentence for every constant that was declared, as a certificate lists them."""
+    named = {
+        "a Lipschitz constant of": function.lipschitz,
+        "second derivatives of at most": function.curvature,
+        "values of at least": function.low,
+        "values of at most": function.high,
+    }
+    verb = "have" if what == "features" else "has"
+    return tuple(
+        f"Declared, not proved: the {what} {verb} {words} {value:g}; sampling did not "
+        "contradict it."
+        for words, value in named.items()
+        if value is not None
+    )
+
+
 def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: str) -> np.ndarray:
     """(count, outputs) in double precision; an outer map has one output."""
-    with torch.no_grad():
-        values = function(torch.from_numpy(points)).double().numpy()
+    try:
+        with torch.no_grad():
+            values = function(torch.from_numpy(points)).double().numpy()
+    except InputError:
+        raise
+    except Exception as error:  # whatever the user's code raises becomes a sentence
+        raise InputError(
+            f"the {what}, called on a tensor of shape {points.shape}, raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
     wanted = function.count if what == "features" else 1
     require(
@@ -57,24 +92,107 @@ def check(function: Function, box: Box, what: str) -> None:
     )
     for name in ("lipschitz", "curvature"):
         value = getattr(function, name)
-        require(value is None or 0 <= value < np.inf, f"{name} of the {what} is {value}; it is ≥ 0")
+        require(
+            value is None or number(f"{name} of the {what}", value) >= 0,
+            f"{name} of the {what} is {shown(value)}; it is ≥ 0",
+        )
+    for name in ("low", "high"):
+        if getattr(function, name) is not None:
+            number(f"{name} of the {what}", getattr(function, name))
     rng = np.random.default_rng([0x11B5, len(box.low)])
-    first, other = box.draw(rng, _PAIRS), box.draw(rng, _PAIRS)
-    nearness = 10.0 ** -rng.uniform(0, 4, (_PAIRS, 1))  # pairs at every scale
-    second = first + (other - first) * nearness
-    at_first, at_second, at_middle = (
-        values_of(function, points, what) for points in (first, second, (first + second) / 2)
-    )
-    distance = np.linalg.norm(second - first, axis=1, keepdims=True)
-    distance[distance == 0] = np.inf
-    _check_range(function, np.concatenate([at_first, at_second]), what)
+    first, second = _pairs(box, rng)
+    _check_range(function, values_of(function, np.concatenate([first, second]), what), what)
     if function.lipschitz is not None:
-        slopes = np.abs(at_second - at_first) / distance
-        _refuse(slopes, first, second, float(function.lipschitz), "Lipschitz constant", what)
+        found = _Steepest(function, what, box, bends=False)
+        found.search(first, second, rng)
+        found.refuse(float(function.lipschitz), "Lipschitz constant")
     if function.curvature is not None:
-        bends = 4 * np.abs(at_first + at_second - 2 * at_middle) / distance**2
-        bends[distance[:, 0] < 0.01 * np.linalg.norm(box.high - box.low)] = 0  # only rounding there
-        _refuse(bends, first, second, float(function.curvature), "second-derivative bound", what)
+        found = _Steepest(function, what, box, bends=True)
+        found.search(first, second, rng)
+        found.refuse(float(function.curvature), "second-derivative bound")
+
+
+def _pairs(box: Box, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Random pairs at every scale, and neighbours along each axis of a lattice of round numbers."""
+    size, dim = box.high - box.low, len(box.low)
+    first = box.draw(rng, _PAIRS)
+    nearness = 10.0 ** -rng.uniform(0, -np.log10(_NEAREST), (_PAIRS, 1))
+    second = first + (box.draw(rng, _PAIRS) - first) * nearness
+    parts = {1: 5000, 2: 100, 3: 20}.get(dim, 4)  # tenths and hundredths are on it
+    axes = [np.linspace(low, high, parts + 1) for low, high in zip(*box, strict=True)]
+    if (parts + 1) ** dim <= _LATTICE:
+        lattice = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, dim)
+    else:
+        lattice = np.stack([rng.choice(axis, _LATTICE) for axis in axes], -1)
+    axis = rng.integers(dim, size=len(lattice))
+    neighbour = lattice.copy()
+    neighbour[np.arange(len(lattice)), axis] += (size / parts)[axis]
+    neighbour = np.clip(neighbour, box.low, box.high)
+    return np.concatenate([first, lattice]), np.concatenate([second, neighbour])
+
+
+class _Steepest:
+    """The steepest (or most bent) pair found, for one function."""
+
+    def __init__(self, function: Function, what: str, box: Box, bends: bool) -> None:
+        self.function, self.what, self.box, self.bends = function, what, box, bends
+        self.largest, self.output = -np.inf, 0
+        self.pair = (box.low, box.high)
+
+    def search(self, first: np.ndarray, second: np.ndarray, rng: np.random.Generator) -> None:
+        """Follow the steepest pairs: halve them, move them, shrink and stretch them."""
+        rate = self._rate(first, second)
+        order = np.argsort(-rate)[:_KEPT]
+        first, second = first[order], second[order]
+        size = self.box.high - self.box.low
+        for _ in range(_ROUNDS):
+            middle = (first + second) / 2
+            shift = (
+                size
+                * rng.standard_normal(first.shape)
+                * 10.0 ** rng.uniform(-7, -1, (len(first), 1))
+            )
+            along = (second - first) * rng.uniform(-1, 1, (len(first), 1))
+            starts = np.concatenate([first, middle, first + shift, first + along, first, middle])
+            ends = np.concatenate(
+                [middle, second, second + shift, second + along, second + shift, middle + shift]
+            )
+            starts, ends = (
+                np.clip(np.concatenate([old, new]), self.box.low, self.box.high)
+                for old, new in ((first, starts), (second, ends))
+            )
+            order = np.argsort(-self._rate(starts, ends), kind="stable")[:_KEPT]
+            first, second = starts[order], ends[order]
+
+    def refuse(self, declared: float, name: str) -> None:
+        """Raise if what was found is more than what was declared."""
+        if self.largest > declared * (1 + _TOLERANCE):
+            first, second = (np.round(each, 9).tolist() for each in self.pair)
+            raise InputError(
+                f"the declared {name} of the {self.what} is {declared:g}, but between {first} and "
+                f"{second} component {self.output + 1} shows {self.largest:.4g}: declare at least "
+                "that much (a function that computes in single precision jumps by its rounding)"
+            )
+
+    def _rate(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Slopes, or second differences, that rounding cannot explain; the largest is kept."""
+        values = [first, second, (first + second) / 2] if self.bends else [first, second]
+        at = [values_of(self.function, points, self.what) for points in values]
+        distance = np.linalg.norm(second - first, axis=1, keepdims=True)
+        largest = np.max(np.abs(at), axis=0)
+        change = 4 * np.abs(at[0] + at[1] - 2 * at[2]) if self.bends else np.abs(at[1] - at[0])
+        moved = 8 * UNIT * (1 + self.box.reach.max())  # of a point when a pair's middle is rounded
+        slack = 256 * UNIT * (1 + largest) * (4 if self.bends else 1)
+        slope = np.abs(at[1] - at[0]).max() / max(float(distance.max()), moved)
+        change = np.maximum(0.0, change - slack - (8 * slope * moved if self.bends else 0.0))
+        power = distance**2 if self.bends else distance
+        near = distance[:, 0] < _NEAREST * np.linalg.norm(self.box.high - self.box.low) * 1e-3
+        rates = np.where(near[:, None], 0.0, change / np.where(power > 0, power, np.inf))
+        row, output = np.unravel_index(int(rates.argmax()), rates.shape)
+        if rates[row, output] > self.largest:
+            self.largest, self.output = float(rates[row, output]), int(output)
+            self.pair = (first[row], second[row])
+        return np.asarray(rates.max(1))
 
 
 def _check_range(function: Function, values: np.ndarray, what: str) -> None:
@@ -86,16 +204,3 @@ def _check_range(function: Function, values: np.ndarray, what: str) -> None:
         f"the declared range of the {what} is [{function.low}, {function.high}], but samples "
         f"reach from {low:.6g} to {high:.6g}",
     )
-
-
-def _refuse(
-    found: np.ndarray, first: np.ndarray, second: np.ndarray, declared: float, name: str, what: str
-) -> None:
-    row, output = np.unravel_index(int(found.argmax()), found.shape)
-    largest = float(found[row, output])
-    if largest > declared * (1 + _TOLERANCE) + _TOLERANCE * 1e-3:
-        raise InputError(
-            f"the declared {name} of the {what} is {declared:g}, but between "
-            f"{np.round(first[row], 4).tolist()} and {np.round(second[row], 4).tolist()} "
-            f"component {int(output) + 1} shows {largest:.4g}: declare at least that much"
-        )

@@ -27,7 +27,8 @@ class KnownMap:
     `plan(error)` is a network whose every output is within `error` and, in exact arithmetic, in
     the range. `spread(e)` bounds the change of a scalar map when input i moves by e_i at most, and
     `one_sided(e, d)` when it moves only in the direction d_i = ±1; `terms` bounds the sum of the
-    sizes of the terms of which an output is computed.
+    sizes of the terms of which an output is computed. `declared` are the constants that all of this
+    rests on and that nothing here proves, a sentence each.
     """
 
     box: Box
@@ -38,3 +39,4 @@ class KnownMap:
     plan: Callable[[float], MapPlan]
     spread: Callable[[np.ndarray], float]
     one_sided: Callable[[np.ndarray, np.ndarray], float]
+    declared: tuple[str, ...] = ()

@@ -1,7 +1,6 @@
 """What is known of a task's maps on a box, and ReLU networks for them within a given error."""
 
 from collections.abc import Callable
-from itertools import product
 from math import ceil, factorial, inf, sqrt
 
 import numpy as np
@@ -22,6 +21,8 @@ from headwise.tasks.maps import (
     Product,
     WeightedSum,
 )
+
+MOST_FACTORS = 24
 
 
 def known_features(features: Features, box: Box) -> KnownMap:
@@ -129,20 +130,24 @@ def _product(box: Box) -> KnownMap:
     Π z_i = Σ_{ε ∈ {1}×{±1}^(D−1)} (Π ε_i) (Σ ε_i z_i)^D / (2^(D−1) D!)
     """
     count = len(box.low)
-    signs = np.array([(1, *rest) for rest in product((1, -1), repeat=count - 1)], np.float64)
+    require(
+        count <= MOST_FACTORS,
+        f"a product of {count} features takes 2^{count - 1} functions of one variable; at most "
+        f"{MOST_FACTORS} features can be multiplied",
+    )
+    bits = np.arange(2 ** (count - 1))[:, None] >> np.arange(count - 2, -1, -1) & 1
+    signs = np.concatenate([np.ones((len(bits), 1)), 1.0 - 2.0 * bits], axis=1)
     factors = signs.prod(1) / (len(signs) * factorial(count))
     low = np.minimum(signs * box.low, signs * box.high).sum(1)
     high = np.maximum(signs * box.low, signs * box.high).sum(1)
     reach = np.maximum(np.abs(low), np.abs(high))
     bends = np.abs(factors) * count * (count - 1) * reach ** (count - 2)
     slopes = np.array([np.delete(box.reach, i).prod() for i in range(count)])
-    corners = np.array([np.prod(c) for c in product(*zip(box.low, box.high, strict=True))])
+    least, most = _product_range(box)
 
     def plan(error: float) -> MapPlan:
         sides = np.sqrt(8 * error / (len(signs) * np.maximum(bends, 1e-300)))
-        cells = [
-            max(1, ceil(float(width / side))) for width, side in zip(high - low, sides, strict=True)
-        ]
+        cells = [int(count) for count in np.maximum(1.0, np.ceil((high - low) / sides))]
 
         def make() -> Network:
             return _sum_of_ridges(
@@ -164,14 +169,23 @@ def _product(box: Box) -> KnownMap:
 
     return KnownMap(
         box=box,
-        low=corners.min(keepdims=True),
-        high=corners.max(keepdims=True),
+        low=np.array([least]),
+        high=np.array([most]),
         terms=box.reach.prod(keepdims=True),
         exact=False,
         plan=plan,
         spread=lambda errors: float(slopes @ errors),
         one_sided=lambda errors, directions: float(slopes @ errors),
     )
+
+
+def _product_range(box: Box) -> tuple[float, float]:
+    """The least and largest product: at corners, and each factor stands in it once."""
+    least = most = 1.0
+    for low, high in zip(box.low, box.high, strict=True):
+        ends = (least * low, least * high, most * low, most * high)
+        least, most = float(min(ends)), float(max(ends))
+    return least, most
 
 
 def _sum_of_ridges(

@@ -7,6 +7,7 @@ rounding term collects it.
 """
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from jaxtyping import Float
@@ -33,9 +34,12 @@ def layer(weight: np.ndarray, bias: np.ndarray, slack: np.ndarray | float = 0.0)
     return Layer(np.asarray(weight, np.float64), rows, np.broadcast_to(slack, rows.shape).copy())
 
 
-def gamma(terms: int) -> float:
-    """γ_n = n·u/(1 − n·u): a dot product of n terms, in any order, is within γ_n Σ|terms|."""
-    return terms * UNIT / (1 - terms * UNIT)
+def gamma(terms: int, unit: float = UNIT) -> float:
+    """γ_n = n·u/(1 − n·u): a dot product of n terms, in any order, is within γ_n Σ|terms|.
+
+    Infinite from 1/u terms on, where the inequality promises nothing.
+    """
+    return terms * unit / (1 - terms * unit) if terms * unit < 1 else inf
 
 
 def evaluate(network: Network, inputs: Float[np.ndarray, "count in"]) -> np.ndarray:

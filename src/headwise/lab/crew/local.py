@@ -1,7 +1,7 @@
 """Worker processes: one torch thread each, jobs in, records out.
 
-Each worker has a pipe of its own. A worker whose parent is gone finds the pipe broken at its next
-word and ends, so a killed run leaves no orphans; a worker that dies is noticed by its parent.
+Each worker has a pipe of its own. A worker whose parent is gone is ended by the system, or finds
+the pipe broken, so a killed run leaves no orphans; a worker that dies is noticed by its parent.
 """
 
 import multiprocessing
@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 
 from headwise.core.errors import InputError
+from headwise.core.workers import end_with_parent
 from headwise.lab.crew.messages import Failed, Finished, Progress, WorkerDied
 from headwise.lab.kinds import homes
 from headwise.lab.run import Run
@@ -73,7 +74,9 @@ def _death(team: list[Any]) -> WorkerDied:
 
 def _work(pipe: Connection, modules: list[str], unfinished: Path | None) -> None:
     """A worker's life: take a job, report progress, hand in the records, until told to stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    end_with_parent()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides what stopping means
     torch.set_num_threads(1)
     keep_freed_memory()
     for module in modules:  # a user's own kinds register themselves

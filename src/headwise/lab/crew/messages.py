@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from headwise.core.errors import WorkLost
 from headwise.lab.work import Record
 
 
-class WorkerDied(RuntimeError):
+class WorkerDied(WorkLost):
     """A worker process ended without an answer."""
 
 

@@ -17,6 +17,7 @@ from headwise.lab.kinds._registry import (
     Quantity,
     find_kind,
     homes,
+    is_kind,
     kind_of,
     register,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Reading",
     "find_kind",
     "homes",
+    "is_kind",
     "kind_of",
     "one_by_one",
     "register",

@@ -102,6 +102,11 @@ def register(kind: Kind) -> Kind:
     return kind
 
 
+def is_kind(name: str) -> bool:
+    """Is a kind of that name known here?"""
+    return name in _kinds
+
+
 def find_kind(name: str) -> Kind:
     """The kind of that name."""
     if name not in _kinds:

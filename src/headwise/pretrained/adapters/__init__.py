@@ -5,8 +5,9 @@ from headwise.pretrained.adapters.base import (
     AttentionWeights,
     LinearPart,
     Projection,
-    read_weights,
+    QKNorm,
 )
+from headwise.pretrained.adapters.mechanism import read_weights
 from headwise.pretrained.adapters.registry import (
     FAMILIES,
     Family,
@@ -23,6 +24,7 @@ __all__ = [
     "Family",
     "LinearPart",
     "Projection",
+    "QKNorm",
     "attention_sites",
     "family_of",
     "read_weights",

@@ -1,4 +1,8 @@
-"""What an adapter says about a model: where each layer's attention lives, and nothing else."""
+"""What an adapter says about a model: where each layer's attention lives, and what it does there.
+
+What lies between the projections and the scores (a norm, RoPE, a cap, a bias, a second sequence) is
+named here and carried out in `mechanism`; an adapter only says which of it a layer has.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,18 +11,49 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.core.errors import require
+
 
 @dataclass(frozen=True)
 class Projection:
-    """Columns `start:stop` of what the module at `path` puts out (all of them by default)."""
+    """Columns `start:stop` of what the module at `path` puts out (all of them by default).
+
+    With `period`, columns `start:stop` of every `period` of them: a module may put out a head's
+    query, key and value side by side before the next head's.
+    """
 
     path: str
     start: int = 0
     stop: int | None = None
+    period: int | None = None
 
     def columns(self, output: Tensor) -> Tensor:
         """This projection's part of the module's output."""
-        return output[..., self.start : self.stop]
+        if self.period is None:
+            return output[..., self.start : self.stop]
+        blocks = torch.unflatten(output, -1, (-1, self.period))
+        return blocks[..., self.start : self.stop].flatten(-2)
+
+
+@dataclass(frozen=True)
+class QKNorm:
+    """Modules that normalise queries and keys after their projections and before RoPE.
+
+    `whole_layer`: one norm over all heads together, so that each head's scale depends on the
+    others; otherwise one a head, the same for all heads. `heads_first`: the module sees (batch,
+    heads, tokens, size) rather than (batch, tokens, heads, size).
+    """
+
+    query: str
+    key: str
+    whole_layer: bool = False
+    heads_first: bool = False
+
+    def flat(self, output: Tensor) -> Float[Tensor, "b t width"]:
+        """What the norm puts out, heads side by side."""
+        if self.whole_layer:
+            return output
+        return (output.transpose(1, 2) if self.heads_first else output).flatten(2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +61,9 @@ class AttentionSite:
     """One attention layer inside a transformers model.
 
     Query head i uses key head i // (heads / kv_heads). `rotary` says that RoPE turns queries and
-    keys after their projections, with coordinates i and i + head_dim / 2 forming pair i.
+    keys after their projections, coordinates i and i + rotary_dim / 2 forming pair i; coordinates
+    from `rotary_dim` on (None: none) are not turned. `cross`: keys and values are of a second
+    sequence. `position_bias`: the module is given, or makes, numbers to add to its scores.
     """
 
     path: str
@@ -45,6 +82,29 @@ class AttentionSite:
     attention_dropout: float = 0.0
     output_dropout: float = 0.0
     sliding_window: int | None = None
+    rotary_dim: int | None = None
+    norm: QKNorm | None = None
+    soft_cap: float | None = None
+    position_bias: bool = False
+    cross: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.heads % self.kv_heads == 0, "key heads must divide the query heads evenly")
+        partial = self.rotary_dim is not None and self.rotary_dim < self.head_dim
+        turned = self.rotary_dim or 0
+        require(
+            not partial or (self.rotary and turned % 2 == 0 and self.head_dim % 2 == 0),
+            f"RoPE on {self.rotary_dim} of {self.head_dim} coordinates does not come in pairs",
+        )
+        require(
+            self.norm is None or (self.rotary and not partial and not self.cross),
+            "a norm on queries and keys is supported with RoPE on whole heads only",
+        )
+        require(
+            self.soft_cap is None or self.rotary,
+            "soft-capped scores are supported with RoPE only: without it key biases are dropped, "
+            "which a cap would see",
+        )
 
     @property
     def group_size(self) -> int:
@@ -65,7 +125,11 @@ class LinearPart(NamedTuple):
 
 
 class AttentionWeights(NamedTuple):
-    """A layer's four projections in one layout, whatever the family's own."""
+    """A layer's four projections in one layout, whatever the family's own.
+
+    Query and key rows are in the order of `mechanism.paired`: coordinates i and i + size / 2 of a
+    head are a pair.
+    """
 
     query: LinearPart
     key: LinearPart
@@ -73,31 +137,6 @@ class AttentionWeights(NamedTuple):
     output: LinearPart
 
 
-def read_weights(model: nn.Module, site: AttentionSite) -> AttentionWeights:
-    """The layer's projections as float32 copies."""
-
-    def project(projection: Projection) -> LinearPart:
-        full = _affine(model.get_submodule(projection.path))
-        rows = slice(projection.start, projection.stop)
-        bias = None if full.bias is None else full.bias[rows].clone()
-        return LinearPart(full.weight[rows].clone(), bias)
-
-    return AttentionWeights(
-        project(site.query),
-        project(site.key),
-        project(site.value),
-        _affine(model.get_submodule(site.output)),
-    )
-
-
-def _affine(module: Any) -> LinearPart:
-    weight = module.weight.detach().float()
-    if not isinstance(module, nn.Linear):  # GPT-2's Conv1D keeps the transpose
-        weight = weight.T
-    bias = None if module.bias is None else module.bias.detach().float().clone()
-    return LinearPart(weight.clone(memory_format=torch.contiguous_format), bias)
-
-
-def modules_named(model: nn.Module, class_name: str) -> list[tuple[str, Any]]:
-    """(path, module) of every submodule whose class has this name, in model order."""
-    return [(path, m) for path, m in model.named_modules() if type(m).__name__ == class_name]
+def modules_named(model: nn.Module, *class_names: str) -> list[tuple[str, Any]]:
+    """(path, module) of every submodule whose class has such a name, in model order."""
+    return [(path, m) for path, m in model.named_modules() if type(m).__name__ in class_names]

@@ -1,4 +1,4 @@
-"""BERT-like encoders: BERT (and MiniLM, which is one), RoBERTa, XLM-RoBERTa."""
+"""BERT-like encoders: BERT (and MiniLM, which is one), RoBERTa, XLM-RoBERTa, ELECTRA."""
 
 from typing import Any
 
@@ -7,7 +7,12 @@ from torch import nn
 from headwise.core.errors import require
 from headwise.pretrained.adapters.base import AttentionSite, Projection, modules_named
 
-_CLASSES = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttention")
+_CLASSES = (
+    "BertSelfAttention",
+    "RobertaSelfAttention",
+    "XLMRobertaSelfAttention",
+    "ElectraSelfAttention",
+)
 
 
 def bert_sites(model: nn.Module) -> list[AttentionSite]:
@@ -15,9 +20,8 @@ def bert_sites(model: nn.Module) -> list[AttentionSite]:
     config: Any = model.config
     require(
         not config.add_cross_attention,
-        "a BERT decoder with cross-attention is not supported; encoders are",
+        "a BERT-like decoder with cross-attention is not supported; encoders are",
     )
-    found = [pair for name in _CLASSES for pair in modules_named(model, name)]
     return [
         AttentionSite(
             path=path,
@@ -35,5 +39,5 @@ def bert_sites(model: nn.Module) -> list[AttentionSite]:
             layer_index=index,
             attention_dropout=module.dropout.p,
         )
-        for index, (path, module) in enumerate(found)
+        for index, (path, module) in enumerate(modules_named(model, *_CLASSES))
     ]

@@ -1,4 +1,4 @@
-"""Vision transformers (ViT)."""
+"""Vision transformers: ViT, DeiT, DINOv2."""
 
 from torch import nn
 
@@ -7,6 +7,7 @@ from headwise.pretrained.adapters.base import AttentionSite, Projection, modules
 
 def vit_sites(model: nn.Module) -> list[AttentionSite]:
     """The self-attention of every encoder layer."""
+    found = modules_named(model, "ViTAttention", "DeiTAttention", "Dinov2Attention")
     return [
         AttentionSite(
             path=path,
@@ -24,5 +25,5 @@ def vit_sites(model: nn.Module) -> list[AttentionSite]:
             layer_index=index,
             attention_dropout=module.attention_dropout,
         )
-        for index, (path, module) in enumerate(modules_named(model, "ViTAttention"))
+        for index, (path, module) in enumerate(found)
     ]

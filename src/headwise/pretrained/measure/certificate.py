@@ -15,7 +15,6 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.observe import Observed, observe
 from headwise.pretrained.plan.reductions import LayerReductions, score_maps
 from headwise.pretrained.plan.shapes import LayerShape
-from headwise.pretrained.text.calibration import token_count
 from headwise.theory.saturation import VACUOUS, row_changes
 
 
@@ -42,12 +41,8 @@ def certify(
     reductions: list[LayerReductions],
     shapes: tuple[LayerShape, ...],
     batches: list[dict[str, Tensor]],
-    tokens: int = 2048,
 ) -> list[HeadCertificate]:
     """Bound and measure every remaining head's change, with the original's inputs to each layer."""
-    some = []
-    for batch in batches[:: max(1, token_count(batches) // tokens)]:
-        some.append(batch)
     zeros = {
         layer: {name: np.zeros(site.heads) for name in ("bound", "total", "truth")}
         for layer, site in enumerate(sites)
@@ -66,7 +61,7 @@ def certify(
         sums["total"] += bound.sum((0, 2))
         rows[layer] += bound.shape[0] * bound.shape[2]
 
-    observe(model, sites, some, look)
+    observe(model, sites, batches, look)
     return [
         HeadCertificate(
             layer,
@@ -96,16 +91,19 @@ def reduced_heads(
     query, key = seen.query @ maps.mT, seen.key
     moments = reductions.moments
     if shape.query_rank is not None:
-        query = _projected(query, reductions, "query", shape.query_rank, moments.input_mean)
+        changed = _projected(seen, reductions, "query", shape.query_rank, moments.input_mean)
+        query = seen.normed("query", changed)
     if shape.key_rank is not None:
-        key = _projected(key, reductions, "key", shape.key_rank, moments.input_mean)
+        changed = _projected(seen, reductions, "key", shape.key_rank, moments.input_mean)
+        key = seen.normed("key", changed)
     return query, key
 
 
 def _projected(
-    heads: Tensor, reductions: LayerReductions, role: str, rank: int, input_mean: Tensor | None
+    seen: Observed, reductions: LayerReductions, role: str, rank: int, input_mean: Tensor | None
 ) -> Tensor:
     assert input_mean is not None
+    heads = seen.projected[role]
     factor, affine = getattr(reductions, f"{role}_factor"), getattr(reductions.weights, role)
     mean = affine.weight.double() @ input_mean
     if affine.bias is not None:

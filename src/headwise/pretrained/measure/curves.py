@@ -14,14 +14,15 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.measure.moments import LayerMoments
 from headwise.pretrained.measure.observe import Observed, observe
 from headwise.pretrained.plan.reductions import Factor, LayerReductions, score_maps, square_root
-from headwise.pretrained.text.calibration import token_count
+from headwise.pretrained.text.calibration import few_tokens
 
 Curve = Float[np.ndarray, " sizes"]
 
 _LEVELS = 7  # ranks at which real attention is recomputed
-_RECHECK_TOKENS = 4096
+_RECHECK_TOKENS, _RECHECK_LENGTH = 2048, 256  # attention recomputed costs the length squared
 
 
 @dataclass
@@ -44,8 +45,7 @@ def checked_curves(
 ) -> list[LayerCurves]:
     """Every layer's curves, corrected on a few of the batches."""
     checks = [_Check(*parts) for parts in zip(sites, reductions, strict=True)]
-    count = 1 + sum(token_count(batches[:i]) < _RECHECK_TOKENS for i in range(1, len(batches)))
-    some = batches[:: max(1, len(batches) // count)]
+    some = few_tokens(batches, _RECHECK_TOKENS, _RECHECK_LENGTH)
     observe(model, sites, some, lambda layer, seen: checks[layer].look(seen), on_progress)
     return [check.curves() for check in checks]
 
@@ -96,11 +96,11 @@ class _Check:
         for index, maps in enumerate(self.maps):
             self.sums[index] += damage(seen.query @ maps.mT, None)
         for role, (_, maps, mean) in self.factors.items():
-            heads = seen.query if role == "query" else seen.key
-            flat = heads.transpose(1, 2).flatten(2) - mean
+            flat = seen.projected[role].transpose(1, 2).flatten(2) - mean
             for index, one in enumerate(maps):
                 reduced = flat @ one.mT + mean
-                changed = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                heads = reduced.unflatten(-1, (-1, self.site.head_dim)).transpose(1, 2)
+                changed = seen.normed(role, heads)
                 pair = (changed, None) if role == "query" else (None, changed)
                 self.factor_sums[role][index] += damage(*pair).sum()
 
@@ -128,8 +128,15 @@ class _Check:
             queries=queries,
             query_factor=factors["query"],
             key_factor=factors["key"],
-            removal=(reductions.moments.gate_gradient / 2).numpy(),
+            removal=removal_losses(reductions.moments).numpy(),
         )
+
+
+def removal_losses(moments: LayerMoments) -> Float[Tensor, " heads"]:
+    """What replacing a head's context by its mean costs: ½ E[(Σ (c − μ)·g)²] over sequences."""
+    mean = moments.context_mean
+    direction = torch.cat([-torch.ones_like(mean[:, :1]), mean], dim=1)
+    return torch.einsum("hi,hij,hj->h", direction, moments.gate, direction) / 2
 
 
 def corrected(predicted: Curve, levels: list[int], measured: Float[np.ndarray, " levels"]) -> Curve:

@@ -16,30 +16,34 @@ def removal_losses(
     model: Any,
     measurement: Measurement,
     batches: list[dict[str, Tensor]],
+    heads: list[tuple[int, int]],
     on_progress: OnProgress = quiet,
 ) -> list[float]:
-    """Loss by head, layer after layer, in the objective's unit."""
-    sites, objective = measurement.sites, measurement.objective
-    losses = [[0.0] * site.heads for site in sites]
-    units, done, total = 0, 0, len(batches) * sum(site.heads for site in sites)
+    """Damage of replacing each of these (layer, head), alone, by its mean; the objective's unit."""
+    damage, units, done = [0.0] * len(heads), 0.0, 0
     for inputs in to_device(batches, next(model.parameters()).device):
-        reference = model(**inputs)
-        for layer, site in enumerate(sites):
+        original = model(**inputs)
+        for index, (layer, head) in enumerate(heads):
+            site = measurement.sites[layer]
+            columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
+            mean = measurement.reductions[layer].moments.context_mean[head]
             module = model.get_submodule(site.output)
-            means = measurement.reductions[layer].moments.context_mean
-            for head in range(site.heads):
-                columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
-                handle = module.register_forward_pre_hook(_replaced(columns, means[head]))
-                try:
-                    changed = model(**inputs)
-                finally:
-                    handle.remove()
-                damage, count = objective.damage(reference, changed, inputs)
-                losses[layer][head] += damage
-                done += 1
-                on_progress(done / total, "removing heads one by one")
-        units += count
-    return [loss / units for layer_losses in losses for loss in layer_losses]
+            handle = module.register_forward_pre_hook(_replaced(columns, mean))
+            try:
+                compared = measurement.objective.compare(original, model(**inputs), inputs)
+            finally:
+                handle.remove()
+            damage[index] += float(compared.damage.sum())
+            done += 1
+            on_progress(done / len(heads) / len(batches), "removing heads one by one")
+        units += float(compared.units.sum())
+    return [each / units for each in damage]
+
+
+def all_heads(measurement: Measurement) -> list[tuple[int, int]]:
+    """Every (layer, head), in order."""
+    sites = enumerate(measurement.sites)
+    return [(layer, head) for layer, site in sites for head in range(site.heads)]
 
 
 def _replaced(columns: slice, mean: Tensor) -> Callable[[nn.Module, Any], Any]:

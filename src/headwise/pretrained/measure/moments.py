@@ -1,21 +1,23 @@
 """Second moments of what flows through each attention layer, and of the loss gradient there.
 
 One forward and one backward pass over the calibration data fill the sums of as many layers as fit
-into `memory_limit`; larger models take several passes, at least one layer each. Nothing but sums
+into memory; larger models take several passes, at least one layer each. Nothing but sums
 is kept, so memory does not grow with the data.
 
 The sums, per query head unless said otherwise (g_y is the gradient of the objective's score with
 respect to y, so E[g gᵀ] is its curvature at y):
 
-- context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ], and E[(Σ c·g_c)²], the sum
-  over a sequence: the curvature of a gate on the head, so half of it estimates what removal costs;
+- context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ], and E[v vᵀ] of the vector
+  v = (Σ c·g_c, Σ g_c), both sums over a sequence: the head's gate. Replacing c by its mean μ all
+  along a sequence changes the score by (−1, μ)·v, so half of that's square is what removal costs;
 - query q: E[q qᵀ], E[g_q g_qᵀ]. By the chain rule g_q = scale · Σ_j g_ij k_j over the score's
   gradients g_ij, and these sum to zero over j: moments of g_q are moments of the keys, weighted by
   sensitivity and centred, as the softmax's invariance asks;
 - with RoPE, for each key group the moments of a_p = q̄_p g_p over its pairs p (as complex numbers),
   real and imaginary parts side by side: the gradient with respect to a complex gain on pair p.
   (RoPE turns q and g_q alike, so their product does not see it.);
-- with RoPE, of the layer: mean and E[x xᵀ] of the input, E[g_q g_qᵀ], E[g_k g_kᵀ] across heads.
+- of the layer: mean and E[x xᵀ] of the input, E[c cᵀ] across heads; with RoPE E[g_q g_qᵀ] and
+  E[g_k g_kᵀ] across heads.
 """
 
 from collections.abc import Callable
@@ -27,10 +29,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
-from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.objectives import Objective
+from headwise.pretrained.adapters import AttentionSite, Projection
+from headwise.pretrained.adapters.mechanism import paired
+from headwise.pretrained.measure.comparing import Objective
+from headwise.pretrained.measure.store import Kept
 from headwise.pretrained.text.calibration import to_device
+
+NOTHING_KEPT = Kept(None)
 
 
 @dataclass
@@ -40,24 +47,27 @@ class LayerMoments:
     context_mean: Float[Tensor, "heads dim"]
     context: Float[Tensor, "heads dim dim"]
     context_gradient: Float[Tensor, "heads dim dim"]
-    gate_gradient: Float[Tensor, " heads"]
+    gate: Float[Tensor, "heads gate gate"]
     query: Float[Tensor, "heads dim dim"]
     query_gradient: Float[Tensor, "heads dim dim"]
     gain: Float[Tensor, "groups gains gains"] | None
-    input_mean: Float[Tensor, " hidden"] | None
-    input: Float[Tensor, "hidden hidden"] | None
+    input_mean: Float[Tensor, " hidden"]
+    input: Float[Tensor, "hidden hidden"]
+    all_context: Float[Tensor, "rows rows"]
+    gate_size: Float[Tensor, " heads"]
     all_query_gradient: Float[Tensor, "rows rows"] | None
     all_key_gradient: Float[Tensor, "key_rows key_rows"] | None
 
 
 def statistics_bytes(site: AttentionSite) -> int:
     """Memory of one layer's sums (float64)."""
-    head = 4 * site.heads * site.head_dim**2
+    head = 5 * site.heads * (site.head_dim + 1) ** 2
+    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    head += site.hidden**2 + rows**2
     if not site.rotary:
         return 8 * head
-    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
     gain = site.kv_heads * (site.group_size * site.head_dim) ** 2
-    return 8 * (head + gain + site.hidden**2 + rows**2 + keys**2)
+    return 8 * (head + gain + rows**2 + keys**2)
 
 
 class _Sums:
@@ -71,49 +81,65 @@ class _Sums:
 
     def add(self, name: str, value: Tensor) -> None:
         if name in self.totals:
-            self.totals[name] += value
+            self.totals[name] += value.to(self.totals[name].device)
         else:
             self.totals[name] = value.double()
 
     def hook(self, model: nn.Module) -> list[Any]:
         site = self.site
+        # What the scores are made of: a norm's output where there is one.
+        query = site.query.path if site.norm is None else site.norm.query
         handles = [
-            model.get_submodule(site.query.path).register_forward_hook(self._on_query),
+            model.get_submodule(query).register_forward_hook(self._on_query),
             model.get_submodule(site.output).register_forward_pre_hook(self._on_context),
         ]
+        module = model.get_submodule(site.query.path)
+        handles.append(module.register_forward_hook(self._on_input))
         if site.rotary:
-            handles.append(model.get_submodule(site.key.path).register_forward_hook(self._on_key))
+            module = model.get_submodule(site.key.path)
+            handles.append(module.register_forward_hook(self._on_key))
         return handles
+
+    def _queries(self, output: Tensor) -> Tensor:
+        site = self.site
+        flat = site.query.columns(output) if site.norm is None else site.norm.flat(output)
+        return _by_head(paired(site, flat), site.head_dim)
 
     def _on_query(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         site = self.site
         output = _tracked(output)
-        query = _by_head(site.query.columns(output.detach()), site.head_dim)
+        query = self._queries(output.detach())
         self.tokens += query.shape[1]
         self.add("query", query.mT @ query)
-        if site.rotary:
-            x = inputs[0].detach().flatten(0, -2).float()
-            self.add("input_mean", x.sum(0))
-            self.add("input", x.T @ x)
-        _on_gradient(output, lambda gradient: self._on_query_gradient(query, gradient))
+
+        def on_gradient(gradient: Tensor) -> None:
+            by_head = self._queries(gradient)
+            self.add("query_gradient", by_head.mT @ by_head)
+            if site.rotary:
+                gains = _gain_gradients(query, by_head, site.group_size)
+                self.add("gain", gains.mT @ gains)
+
+        _on_gradient(output, on_gradient)
         return output
 
-    def _on_query_gradient(self, query: Tensor, gradient: Tensor) -> None:
-        site = self.site
-        flat = site.query.columns(gradient).flatten(0, -2).float()
-        by_head = _by_head(flat, site.head_dim)
-        self.add("query_gradient", by_head.mT @ by_head)
-        if site.rotary:
-            self.add("all_query_gradient", flat.T @ flat)
-            gains = _gain_gradients(query, by_head, site.group_size)
-            self.add("gain", gains.mT @ gains)
+    def _on_input(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        x = inputs[0].detach().flatten(0, -2).float()
+        self.add("input_mean", x.sum(0))
+        self.add("input", x.T @ x)
+        if not self.site.rotary:
+            return output
+        return self._on_projection("all_query_gradient", self.site.query, output)
 
     def _on_key(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        return self._on_projection("all_key_gradient", self.site.key, output)
+
+    def _on_projection(self, name: str, projection: Projection, output: Tensor) -> Tensor:
+        """Gradients of all heads' rows together, for factors that they share."""
         output = _tracked(output)
 
         def on_gradient(gradient: Tensor) -> None:
-            flat = self.site.key.columns(gradient).flatten(0, -2).float()
-            self.add("all_key_gradient", flat.T @ flat)
+            flat = paired(self.site, projection.columns(gradient)).flatten(0, -2).float()
+            self.add(name, flat.T @ flat)
 
         _on_gradient(output, on_gradient)
         return output
@@ -123,12 +149,17 @@ class _Sums:
         context = _by_head(inputs[0].detach(), dim)
         self.add("context_mean", context.sum(1))
         self.add("context", context.mT @ context)
+        flat = inputs[0].detach().flatten(0, -2).float()
+        self.add("all_context", flat.T @ flat)
 
         def on_gradient(gradient: Tensor) -> None:
             by_head = _by_head(gradient, dim)
             self.add("context_gradient", by_head.mT @ by_head)
-            gate = torch.unflatten((context * by_head).sum(-1), 1, (sequences, -1)).sum(-1)
-            self.add("gate_gradient", gate.square().sum(-1))
+            products = (context * by_head).sum(-1, keepdim=True)
+            gate = torch.cat([products, by_head], dim=-1)
+            gate = torch.unflatten(gate, 1, (sequences, -1)).sum(2)
+            self.add("gate", gate.mT @ gate)
+            self.add("gate_size", gate[..., 0].abs().sum(-1))
 
         _on_gradient(inputs[0], on_gradient)
 
@@ -142,12 +173,14 @@ class _Sums:
             context_mean=mean("context_mean", tokens),
             context=mean("context", tokens),
             context_gradient=mean("context_gradient", units),
-            gate_gradient=mean("gate_gradient", units),
+            gate=mean("gate", units),
             query=mean("query", tokens),
             query_gradient=mean("query_gradient", units),
             gain=mean("gain", units) if rotary else None,
-            input_mean=mean("input_mean", tokens) if rotary else None,
-            input=mean("input", tokens) if rotary else None,
+            input_mean=mean("input_mean", tokens),
+            input=mean("input", tokens),
+            all_context=mean("all_context", tokens),
+            gate_size=mean("gate_size", units),
             all_query_gradient=mean("all_query_gradient", units) if rotary else None,
             all_key_gradient=mean("all_key_gradient", units) if rotary else None,
         )
@@ -186,21 +219,36 @@ def collect_moments(
     objective: Objective,
     seed: int,
     on_progress: OnProgress = quiet,
+    kept: Kept = NOTHING_KEPT,
+    name: str = "sums",
 ) -> list[LayerMoments]:
-    """Moments of these layers in one pass; call with as many sites as memory allows."""
-    rng = np.random.default_rng([seed, 0])
+    """Moments of these layers in one pass; call with as many sites as memory allows.
+
+    Unfinished sums are kept under `name` every minute, and a pass that was stopped goes on from
+    them. (Random numbers are drawn by batch, so that the result is the same.)
+    """
     device = next(model.parameters()).device
     sums = [_Sums(site) for site in sites]
+    begun = _restored(sums, kept.read(name))
     handles = [handle for s in sums for handle in s.hook(model)]
     training, trainable = model.training, [p for p in model.parameters() if p.requires_grad]
     model.eval().requires_grad_(False)
     try:
-        for done, inputs in enumerate(to_device(batches, device), start=1):
+        left = to_device(batches[begun:], device)
+        for done, inputs in enumerate(left, start=begun + 1):
             with torch.enable_grad():
-                pull = objective.pull(model(**inputs), rng)
+                rng = np.random.default_rng([seed, 0, done])
+                pull = objective.pull(model(**inputs), inputs, rng)
+            require(
+                bool(pull.tensor.isfinite().all()),
+                "the model puts out numbers that are not finite: it overflows in "
+                f"{pull.tensor.dtype}, or its weights are broken",
+            )
             torch.autograd.backward(pull.tensor, pull.gradient)
             for s in sums:
                 s.units += pull.units
+            if kept.due and done < len(batches):
+                kept.write(_stored(sums, done), name)
             on_progress(done / len(batches), "measuring sensitivity")
     finally:
         for handle in handles:
@@ -211,12 +259,32 @@ def collect_moments(
     return [s.moments() for s in sums]
 
 
-def passes(sites: list[AttentionSite], memory_limit: int = 2**28) -> list[list[AttentionSite]]:
-    """The layers in runs whose sums fit into `memory_limit` bytes, never less than one layer."""
+def _stored(sums: list[_Sums], done: int) -> dict[str, Tensor]:
+    tensors = {"counts": torch.tensor([done, sums[0].tokens, sums[0].units])}
+    for index, layer in enumerate(sums):
+        tensors |= {f"{index}.{name}": total.cpu() for name, total in layer.totals.items()}
+    return tensors
+
+
+def _restored(sums: list[_Sums], tensors: dict[str, Tensor] | None) -> int:
+    """Go on from stored sums; how many batches they are of."""
+    if tensors is None:
+        return 0
+    done, tokens, units = tensors.pop("counts").tolist()
+    for layer in sums:
+        layer.tokens, layer.units = tokens, units
+    for key, total in tensors.items():
+        index, name = key.split(".", 1)
+        sums[int(index)].totals[name] = total
+    return int(done)
+
+
+def passes(sites: list[AttentionSite], memory: int) -> list[list[AttentionSite]]:
+    """The layers in runs whose sums fit into `memory` bytes, never less than one layer."""
     runs: list[list[AttentionSite]] = []
     for site in sites:
         used = sum(statistics_bytes(s) for s in runs[-1]) if runs else 0
-        if runs and used + statistics_bytes(site) <= memory_limit:
+        if runs and used + statistics_bytes(site) <= memory:
             runs[-1].append(site)
         else:
             runs.append([site])

@@ -1,107 +1,91 @@
-"""What a model is for, and so what "loses quality" means: three objectives, one interface.
+"""Which objective a model has, by its class and configuration."""
 
-`pull(outputs, rng)` gives a tensor and a random gradient g to send back from it, so drawn that
-E[g gᵀ] = F with ½ δᵀFδ ≈ the damage of a small change δ, summed over `units`. For predictions F is
-the Fisher information, by sampling labels from the model itself; for embeddings it is the identity,
-by random directions.
-"""
-
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headwise.core.errors import InputError, require
+from headwise.pretrained.measure.comparing import Compared, Inputs, Objective, Pull
+from headwise.pretrained.measure.labels import MultiLabel, Prediction, Regression, Spans
+from headwise.pretrained.measure.language import MaskedToken, NextToken
 
-class Pull(NamedTuple):
-    """Send `gradient` back from `tensor`; the damage it stands for is summed over `units`."""
-
-    tensor: Tensor
-    gradient: Tensor
-    units: int
-
-
-class _Predicting:
-    """What puts out logits."""
-
-    def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
-        """Labels drawn from the model's own predictions."""
-        return _sampled_labels(outputs.logits, rng)
+Pool = Literal["mean", "cls", "last"]
+POOLS = ("mean", "cls", "last")
 
 
-class NextToken(_Predicting):
-    """Decoders. Damage: rise of the loss, nats a token."""
+class Embedding(Objective):
+    """Encoders. Damage: 1 − cosine of pooled embeddings, which is ½‖Δ‖² for unit vectors.
 
-    name = "next-token loss"
-    unit = "nats/token"
-
-    def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
-        """Rise of the loss in nats, summed, and over how many tokens."""
-        count = inputs["input_ids"][:, 1:].numel()
-        return self.loss(changed, inputs) - self.loss(original, inputs), count
-
-    def loss(self, outputs: Any, inputs: dict[str, Tensor]) -> float:
-        """Nats, summed over the tokens that have one before them."""
-        targets = inputs["input_ids"][:, 1:].flatten()
-        logits = outputs.logits[:, :-1].flatten(0, 1).float()
-        return float(nn.functional.cross_entropy(logits, targets, reduction="sum"))
-
-
-class Prediction(_Predicting):
-    """Classifiers and masked language models. Damage: KL divergence from the original's output."""
-
-    name = "divergence of predictions"
-    unit = "nats/prediction"
-
-    def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
-        """Divergence in nats, summed, and over how many predictions."""
-        p = original.logits.flatten(0, -2).float().log_softmax(-1)
-        q = changed.logits.flatten(0, -2).float().log_softmax(-1)
-        return float((p.exp() * (p - q)).sum()), p.shape[0]
-
-
-class Embedding:
-    """Encoders. Damage: 1 − cosine of mean-pooled embeddings, which is ½‖Δ‖² for unit vectors."""
+    A model with two towers (CLIP) has an embedding of each, as it makes them itself.
+    """
 
     name = "1 − cosine of embeddings"
-    unit = "a sequence"
+    unit = "an embedding"
 
-    def pull(self, outputs: Any, rng: np.random.Generator) -> Pull:
+    def __init__(self, pool: str = "mean") -> None:
+        require(pool in POOLS, f"pool is {pool!r}; known are {', '.join(POOLS)}")
+        self.pool = pool
+
+    def options(self) -> dict[str, Any]:
+        """How the embedding is read."""
+        return {"pool": self.pool}
+
+    def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
         """Random directions of the embedding."""
-        vectors = embed(outputs)
+        vectors = self.embed(outputs)
         directions = torch.from_numpy(rng.standard_normal(vectors.shape, np.float32))
         return Pull(vectors, directions.to(vectors), vectors.shape[0])
 
-    def damage(self, original: Any, changed: Any, inputs: dict[str, Tensor]) -> tuple[float, int]:
-        """1 − cosine, summed, and over how many sequences."""
-        cosine = (embed(original) * embed(changed)).sum(-1)
-        return float((1 - cosine).sum()), cosine.shape[0]
+    def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
+        """1 − cosine, by sequence."""
+        cosine = (self.embed(original) * self.embed(changed)).sum(-1)
+        if _two_towers(original):
+            text, image = cosine.chunk(2)
+            return Compared(2 - text - image, torch.full_like(text, 2.0))
+        return Compared(1 - cosine, torch.ones_like(cosine))
+
+    def embed(self, outputs: Any) -> Float[Tensor, "batch hidden"]:
+        """The unit vector of the last hidden states' mean, first or last; of towers, both."""
+        if _two_towers(outputs):
+            vector = torch.cat([outputs.text_embeds, outputs.image_embeds]).float()
+        else:
+            states = outputs.last_hidden_state.float()
+            last = 0 if self.pool == "cls" else -1
+            vector = states.mean(1) if self.pool == "mean" else states[:, last]
+        return nn.functional.normalize(vector, dim=-1)
 
 
-Objective = NextToken | Prediction | Embedding
+def _two_towers(outputs: Any) -> bool:
+    return "text_embeds" in outputs and "image_embeds" in outputs
 
 
-def objective_for(model: nn.Module) -> Objective:
-    """By the model's class: a language-model head, another head, or none."""
+def objective_for(model: Any, pool: str | None = None) -> Objective:
+    """By the model's class: a language model's, another head's, or the embedding's."""
     name = type(model).__name__
-    if name.endswith(("ForCausalLM", "LMHeadModel")):
+    embeds = name.endswith("Model") and not name.endswith("LMHeadModel")
+    require(pool is None or embeds, f"pool is for embeddings; {name} does not give them")
+    if embeds:
+        return Embedding(pool or "mean")
+    if name.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")):
         return NextToken()
-    return Embedding() if name.endswith("Model") else Prediction()
+    if name.endswith("ForMaskedLM"):
+        return MaskedToken()
+    if name.endswith("ForQuestionAnswering"):
+        return Spans()
+    if name.endswith(("Classification", "NextSentencePrediction")):
+        return _labelling(model.config)
+    raise InputError(
+        f"{name} has a head whose quality headwise cannot judge; what it judges: language models "
+        "(causal and masked), classifiers of sequences, tokens and images, question answering, "
+        "and models without a head (embeddings)"
+    )
 
 
-def embed(outputs: Any) -> Float[Tensor, "batch hidden"]:
-    """Unit mean of the last hidden states: how sentence encoders are read."""
-    return nn.functional.normalize(outputs.last_hidden_state.float().mean(1), dim=-1)
-
-
-@torch.no_grad()
-def _sampled_labels(logits: Float[Tensor, "*batch classes"], rng: np.random.Generator) -> Pull:
-    """The gradient p − onehot(y) of −log p(y), y drawn from p by inverting its distribution."""
-    probability = logits.detach().flatten(0, -2).float().softmax(-1)
-    count = probability.shape[0]
-    uniform = torch.from_numpy(rng.random((count, 1), np.float32)).to(probability.device)
-    labels = torch.searchsorted(probability.cumsum(-1), uniform)
-    labels.clamp_(max=probability.shape[-1] - 1)
-    gradient = probability.scatter_add_(1, labels, torch.full_like(uniform, -1.0))
-    return Pull(logits, gradient.view_as(logits).to(logits.dtype), count)
+def _labelling(config: Any) -> Objective:
+    kind = getattr(config, "problem_type", None)
+    if kind == "regression" or (kind is None and int(config.num_labels) == 1):
+        return Regression()
+    return MultiLabel() if kind == "multi_label_classification" else Prediction()

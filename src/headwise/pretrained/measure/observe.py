@@ -1,59 +1,66 @@
 """Watch attention layers at work: their queries, keys and values, one layer and batch at a time."""
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters.mechanism import angles, capped, hidden, normed, paired, turned
 from headwise.pretrained.text.calibration import to_device
 
 
 @dataclass
 class Observed:
-    """One batch in one layer, before RoPE. Without padding, so causality is the only mask."""
+    """One batch in one layer. Without padding, so causality is the only mask.
+
+    `projected` are queries and keys as projected; `query` and `key` after the layer's norm, if it
+    has one, and before RoPE. `context` is what the model itself made of them, heads side by side.
+    """
 
     site: AttentionSite
-    query: Float[Tensor, "b heads t dim"]
-    key: Float[Tensor, "b groups t dim"]
-    value: Float[Tensor, "b groups t dim"]
+    projected: dict[str, Tensor]  # each (b, heads, t, dim); keys' t is a second sequence's, if so
+    value: Float[Tensor, "b groups s dim"]
     rotation: tuple[Tensor, Tensor] | None
+    bias: Tensor | None
+    norms: dict[str, nn.Module]
+    context: Float[Tensor, "b t width"]
+
+    def __post_init__(self) -> None:
+        self.query = self.normed("query", self.projected["query"])
+        self.key = self.normed("key", self.projected["key"])
+
+    def normed(self, role: str, heads: Tensor) -> Float[Tensor, "b heads t dim"]:
+        """Projected queries or keys of all heads after the layer's norm."""
+        norm = self.site.norm
+        return normed(self.norms.get(role), norm is not None and norm.whole_layer, heads)
 
     def scores(self, query: Tensor | None = None, key: Tensor | None = None) -> Tensor:
         """Masked scores, with other queries or keys in place of the layer's own if given."""
         q = self._turned(self.query if query is None else query)
         k = self._turned(self.key if key is None else key)
         k = k.repeat_interleave(self.site.group_size, dim=1)
-        scores = q @ k.mT * self.site.scaling
-        hidden = self.hidden()
-        return scores if hidden is None else scores.masked_fill(hidden, -math.inf)
+        scores = capped(q @ k.mT * self.site.scaling, self.site.soft_cap)
+        if self.bias is not None:
+            scores = scores + self.bias
+        unseen = hidden(self.site, q.shape[2], k.shape[2], q.device)
+        return scores if unseen is None else scores.masked_fill(unseen, -math.inf)
 
-    def attend(self, weights: Float[Tensor, "b heads t t"]) -> Float[Tensor, "b heads t dim"]:
+    def attend(self, weights: Float[Tensor, "b heads t s"]) -> Float[Tensor, "b heads t dim"]:
         """The heads' contexts under these attention weights."""
         return weights @ self.value.repeat_interleave(self.site.group_size, dim=1)
-
-    def hidden(self) -> Bool[Tensor, "t t"] | None:
-        """Which keys a query may not see."""
-        if not self.site.causal:
-            return None
-        steps = torch.arange(self.query.shape[2], device=self.query.device)
-        distance = steps[:, None] - steps[None, :]
-        hidden = distance < 0
-        if self.site.sliding_window is not None:
-            hidden |= distance >= self.site.sliding_window
-        return hidden
 
     def _turned(self, heads: Tensor) -> Tensor:
         if self.rotation is None:
             return heads
-        cos, sin = (table.float().unsqueeze(1) for table in self.rotation)
-        first, second = heads.chunk(2, dim=-1)
-        return heads * cos + torch.cat((-second, first), dim=-1) * sin
+        cos, sin = (table.float().unsqueeze(1) for table in angles(self.site, self.rotation))
+        return turned(heads, cos, sin)
 
 
 @torch.no_grad()
@@ -82,21 +89,40 @@ def observe(
                 role: str = role,
                 p: Any = projection,
             ) -> None:
-                heads = p.columns(output).float().unflatten(-1, (-1, site.head_dim))
-                seen[layer, role] = heads.transpose(1, 2)
+                flat = p.columns(output).float()
+                flat = flat if role == "value" else paired(site, flat)
+                seen[layer, role] = flat.unflatten(-1, (-1, site.head_dim)).transpose(1, 2)
 
             handles.append(model.get_submodule(projection.path).register_forward_hook(keep))
 
+        norms = {} if site.norm is None else {"query": site.norm.query, "key": site.norm.key}
+        modules = {role: model.get_submodule(path) for role, path in norms.items()}
+        names = list(inspect.signature(model.get_submodule(site.path).forward).parameters)
+
         def start(module: nn.Module, inputs: Any, options: dict[str, Any]) -> None:
-            seen[layer, "rotation"] = options.get("position_embeddings") if site.rotary else None
+            given = dict(zip(names, inputs, strict=False)) | options
+            seen[layer, "rotation"] = given.get("position_embeddings") if site.rotary else None
+            seen[layer, "bias"] = given.get("position_bias")
+
+        def before_output(module: nn.Module, inputs: Any) -> None:
+            seen[layer, "context"] = inputs[0]
 
         def finish(module: nn.Module, inputs: Any, output: Any) -> None:
-            parts = [seen.pop((layer, role)) for role in ("query", "key", "value", "rotation")]
-            look(layer, Observed(site, *parts))
+            context = seen.pop((layer, "context")) if site.output_inside else output[0]
+            query, key, value, rotation, bias = (
+                seen.pop((layer, role)) for role in ("query", "key", "value", "rotation", "bias")
+            )
+            if site.position_bias and bias is None and len(output) == 3:
+                bias = output[1]  # this layer made them
+            pair = {"query": query, "key": key}
+            look(layer, Observed(site, pair, value, rotation, bias, modules, context.float()))
 
         attention = model.get_submodule(site.path)
         handles.append(attention.register_forward_pre_hook(start, with_kwargs=True))
         handles.append(attention.register_forward_hook(finish))
+        if site.output_inside:
+            output = model.get_submodule(site.output)
+            handles.append(output.register_forward_pre_hook(before_output))
 
     for layer, site in enumerate(sites):
         watch(layer, site)
@@ -106,7 +132,7 @@ def observe(
     try:
         device = next(model.parameters()).device
         for done, inputs in enumerate(to_device(batches, device), start=1):
-            body(**inputs)
+            body(**{name: value for name, value in inputs.items() if name != "labels"})
             on_progress(done / len(batches), "")
     finally:
         for handle in handles:

@@ -2,103 +2,40 @@
 
 It takes and returns what the family's own module does (hidden states in, output and attention
 weights out) and computes through transformers' attention functions, so that `generate`, caches,
-masks, half precision, `torch.compile` and the attention implementation setting keep working.
+masks, half precision, `torch.compile` and the attention implementation setting keep working. It is
+also an instance of the family's class, because transformers finds what to record by class.
 """
 
-from typing import Any, cast
+import inspect
+from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from headwise.pretrained.adapters.base import AttentionSite
-from headwise.pretrained.plan.shapes import Bucket, LayerLayout, LayerShape, buckets, pad_columns
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters.mechanism import angles, normed
+from headwise.pretrained.model.heads import HeadBucket
+from headwise.pretrained.model.projections import output_projection, projection
+from headwise.pretrained.model.softmax import eager_attention
+from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
-
-class HeadBucket(nn.Module):
-    """Heads of one shape. Holds what transformers' attention functions ask of a module."""
-
-    rotary_columns: Tensor | None
-    context_columns: Tensor | None
-
-    def __init__(self, bucket: Bucket, shape: LayerShape, site: AttentionSite) -> None:
-        super().__init__()
-        self.count = len(bucket.members)
-        self.num_key_value_groups = bucket.queries
-        self.qk_dim = bucket.qk_dim
-        self.v_dim = bucket.v_dim
-        self.is_causal = site.causal
-        self.layer_idx = site.layer_index
-        # Which real column each padded one holds, where heads are padded to one size.
-        groups = [shape.groups[index] for index in bucket.members]
-        keys, values = [g.qk_dim for g in groups], [g.v_dim for g in groups]
-        self._pad("query", [d for d in keys for _ in range(bucket.queries)], bucket.qk_dim)
-        self._pad("key", keys, bucket.qk_dim)
-        self._pad("value", values, bucket.v_dim)
-        by_query = [dim for dim in values for _ in range(bucket.queries)]
-        places = pad_columns(by_query, bucket.v_dim)
-        real = [place for place, column in enumerate(places) if column < sum(by_query)]
-        ragged = len(real) < len(places)
-        self.register_buffer("context_columns", torch.tensor(real) if ragged else None)
-        self.query_width = sum(keys) * bucket.queries
-        self.key_width, self.value_width = sum(keys), sum(values)
-        # Which of the original head's rotary coordinates each kept coordinate turns with.
-        reduced = site.rotary and bucket.qk_dim < site.head_dim
-        turned = torch.zeros(self.count, bucket.qk_dim, dtype=torch.long) if reduced else None
-        self.register_buffer("rotary_columns", turned)
-
-    def _pad(self, role: str, sizes: list[int], largest: int) -> None:
-        columns = torch.tensor(pad_columns(sizes, largest)) if min(sizes) < largest else None
-        self.register_buffer(f"{role}_columns", columns)
-
-    def padded(
-        self, role: str, flat: Float[Tensor, "b t width"], dim: int
-    ) -> Float[Tensor, "b h t dim"]:
-        """New tokens' columns split into heads, zeros where a head is smaller than the largest."""
-        columns = self._buffers[f"{role}_columns"]
-        if columns is not None:
-            flat = nn.functional.pad(flat, (0, 1)).index_select(-1, columns)
-        return self.split_heads(flat, dim)
-
-    def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
-        """Columns split into heads of one size."""
-        return torch.unflatten(flat, -1, (-1, dim)).transpose(1, 2)
-
-    def of_one_size(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-        """Zeros after the shorter of keys and values: fused attention asks for equal sizes."""
-        more = self.qk_dim - self.v_dim
-        if more > 0:
-            value = nn.functional.pad(value, (0, more))
-        elif more < 0:
-            query = nn.functional.pad(query, (0, -more))
-            key = nn.functional.pad(key, (0, -more))
-        return query, key, value
-
-    def rotate(
-        self, heads: Float[Tensor, "b h t dim"], cos: Tensor, sin: Tensor, repeat: int
-    ) -> Float[Tensor, "b h t dim"]:
-        """RoPE with each kept pair's own frequency; cos and sin are (b, 1, t, head_dim)."""
-        columns: Int[Tensor, "h dim"] | None = self._buffers["rotary_columns"]
-        if columns is not None:
-            columns = columns.repeat_interleave(repeat, dim=0)
-            cos = cos[:, 0][..., columns].transpose(1, 2)
-            sin = sin[:, 0][..., columns].transpose(1, 2)
-        first, second = heads.chunk(2, dim=-1)
-        return heads * cos + torch.cat((-second, first), dim=-1) * sin
+_SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
 
 
 class CompressedAttention(nn.Module):
     """Attention whose heads may differ in size; see `LayerLayout` for what it needs to be built."""
 
-    def __init__(self, site: AttentionSite, layout: LayerLayout, config: Any) -> None:
-        super().__init__()
-        self.config = config
+    def __init__(
+        self, site: AttentionSite, layout: LayerLayout, original: Any, config: Any
+    ) -> None:
+        nn.Module.__init__(self)
+        self._is_hf_initialized = True  # its parts initialise themselves, not as the family's do
+        self.config = getattr(original, "config", config)
+        self.site = site
         self.layer_idx = site.layer_index
-        self.scaling = site.scaling
-        self.sliding_window = site.sliding_window
-        self.rotary = site.rotary
-        self.attention_dropout = site.attention_dropout
         self.is_causal = site.causal
+        self.argument_names = list(inspect.signature(original.forward).parameters)
         self.buckets = nn.ModuleList(
             HeadBucket(bucket, layout.shape, site) for bucket in buckets(layout.shape)
         )
@@ -106,93 +43,239 @@ class CompressedAttention(nn.Module):
         self.query_widths = [b.query_width for b in heads]
         self.key_widths = [b.key_width for b in heads]
         self.value_widths = [b.value_width for b in heads]
+        self._order_heads(layout)
 
         shape, biases = layout.shape, layout.biases
         hidden, queries, keys = site.hidden, sum(self.query_widths), sum(self.key_widths)
-        self.q_proj = projection(hidden, queries, "query" in biases, shape.query_rank)
-        self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank)
-        self.v_proj = nn.Linear(hidden, sum(self.value_widths), bias="value" in biases)
-        self.o_proj = output_projection(site, layout) if site.output_inside else None
-        self.output_dropout = site.output_dropout
+        self.whole_norm = site.norm is not None and site.norm.whole_layer
+        if self.whole_norm:  # every head takes part in the norm, kept or not
+            queries, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+        values, contexts = sum(self.value_widths), output_projection(site, layout)
+        if shape.fused:
+            self.fused_widths = [queries + keys, values]
+            self.qkv_proj = nn.Linear(hidden, queries + keys + values, bias="query" in biases)
+        else:
+            self.q_proj = projection(hidden, queries, "query" in biases, shape.query_rank)
+            self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank)
+            self.v_proj = projection(hidden, values, "value" in biases, shape.value_rank)
+        self.o_proj = contexts if site.output_inside else None
+        self._keep_parts(site, original)
 
-    def forward(
-        self,
-        hidden_states: Float[Tensor, "b t hidden"],
-        attention_mask: Tensor | None = None,
-        past_key_values: Any = None,
-        position_embeddings: tuple[Tensor, Tensor] | None = None,
-        **kwargs: Any,
-    ) -> tuple[Tensor, Tensor | None]:
-        """Output and attention weights (None where the implementation gives none)."""
-        kinds = self.kinds
+    def _order_heads(self, layout: LayerLayout) -> None:
+        """Which original heads are computed, in order, and where each stands among them."""
+        shape = layout.shape
+        self.key_heads = [index for b in buckets(shape) for index in b.members]
+        self.query_heads = [head for index in self.key_heads for head in shape.groups[index].heads]
+        everything = list(range(self.site.heads))
+        self.in_order = self.query_heads == sorted(self.query_heads)
+        self.all_heads = self.query_heads == everything
+
+    def _keep_parts(self, site: AttentionSite, original: Any) -> None:
+        """What of the original stays: norms, the table of distances' biases."""
+        self.q_norm = original.q_norm if site.norm is not None else None
+        self.k_norm = original.k_norm if site.norm is not None else None
+        if site.position_bias:
+            for name, value in vars(original).items():  # T5's compute_bias reads them
+                if not name.startswith("_") and not hasattr(self, name):
+                    setattr(self, name, value)
+            table = original._modules.get("relative_attention_bias")
+            if table is not None:
+                self.relative_attention_bias = table
+
+    def forward(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
+        """What the family's module returns: output and weights (None if not computed)."""
+        named = dict(zip(self.argument_names, args, strict=False)) | kwargs
+        for name, usual in _SYNONYMS.items():
+            if name in named:
+                named[usual] = named.pop(name)
+        hidden_states: Tensor = named.pop("hidden_states")
+        mask, cache = named.pop("attention_mask", None), named.pop("past_key_values", None)
+        rotation, source = (
+            named.pop("position_embeddings", None),
+            named.pop("key_value_states", None),
+        )
+        bias = named.pop("position_bias", None)
+        past = (
+            0
+            if cache is None or not self.site.position_bias
+            else cache.get_seq_length(self.layer_idx)
+        )
+
+        queries, keys, values = self._projected(hidden_states, source, rotation, cache)
+        if self.site.position_bias:
+            bias = self._bias(bias, hidden_states, keys[0].shape[2], past)
+        results = self._attend(queries, keys, values, mask, bias, named)
+        output = self._joined([output for output, _ in results])
+        weights = self._weights([w for _, w in results])
+        if self.site.position_bias and hasattr(self, "has_relative_attention_bias"):  # T5's order
+            return output, bias, weights
+        return output, weights
+
+    def _projected(
+        self, hidden_states: Tensor, source: Tensor | None, rotation: Any, cache: Any
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """Queries, keys and values by bucket, turned, the latter two with those of the past."""
+        site, kinds = self.site, self.kinds
+        if hasattr(self, "qkv_proj"):
+            return self._fused(hidden_states, rotation, cache)
         queries = self._heads("query", self.q_proj(hidden_states), self.query_widths)
-        keys = self._heads("key", self.k_proj(hidden_states), self.key_widths)
-        values = self._heads("value", self.v_proj(hidden_states), self.value_widths)
-        if self.rotary:
-            assert position_embeddings is not None
-            cos, sin = (angles.unsqueeze(1) for angles in position_embeddings)
+        if site.cross and cache is not None and cache.is_updated.get(self.layer_idx):
+            layer = cache.cross_attention_cache.layers[self.layer_idx]
+            return queries, *self._apart(layer.keys, layer.values)
+        origin = source if site.cross and source is not None else hidden_states
+        keys = self._heads("key", self.k_proj(origin), self.key_widths)
+        values = self._heads("value", self.v_proj(origin), self.value_widths)
+        if site.rotary:
+            cos, sin = angles(site, rotation)
             pairs = list(zip(kinds, queries, keys, strict=True))
             queries = [kind.rotate(q, cos, sin, kind.num_key_value_groups) for kind, q, _ in pairs]
             keys = [kind.rotate(k, cos, sin, 1) for kind, _, k in pairs]
-        if past_key_values is not None:
-            keys, values = self._cached(past_key_values, keys, values)
+        if cache is not None:
+            keys, values = self._cached(cache, keys, values)
+        return queries, keys, values
 
-        attend = self._attention_function()
-        if self.sliding_window is not None:
-            kwargs["sliding_window"] = self.sliding_window
-        results = [
-            attend(
-                kind,
-                *kind.of_one_size(q, k, v),
-                attention_mask,
-                dropout=self.attention_dropout if self.training else 0.0,
-                scaling=self.scaling,
-                **kwargs,
-            )
-            for kind, q, k, v in zip(kinds, queries, keys, values, strict=True)
-        ]
-        contexts = [
-            output[..., : kind.v_dim].flatten(2)
-            for kind, (output, _) in zip(kinds, results, strict=True)
-        ]
-        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
-        real = kinds[0]._buffers["context_columns"]
-        if real is not None:
-            context = context.index_select(-1, real)
-        weights = [w for _, w in results if w is not None]
-        if self.o_proj is not None:
-            context = self.o_proj(context)
-            if self.training:
-                context = nn.functional.dropout(context, self.output_dropout)
-        return context, torch.cat(weights, dim=1) if len(weights) == len(results) else None
+    def _fused(
+        self, hidden_states: Tensor, rotation: Any, cache: Any
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """One product for queries, keys and values of one size; queries and keys turn together."""
+        kind = self.kinds[0]
+        both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
+        both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
+        if self.site.rotary:
+            both = kind.rotate_both(both, *angles(self.site, rotation))
+        query, key = both.split([both.shape[1] - kind.count, kind.count], 1)
+        if cache is not None:
+            (key,), (value,) = self._cached(cache, [key], [value])
+        return [query], [key], [value]
 
     def _heads(self, role: str, flat: Tensor, widths: list[int]) -> list[Tensor]:
+        site = self.site
+        if role != "value" and site.norm is not None:
+            return self._normed_heads(role, flat)
         parts = (flat,) if len(widths) == 1 else torch.split(flat, widths, -1)
         return [
             kind.padded(role, part, kind.v_dim if role == "value" else kind.qk_dim)
             for kind, part in zip(self.kinds, parts, strict=True)
         ]
 
+    def _normed_heads(self, role: str, flat: Tensor) -> list[Tensor]:
+        norm = self.q_norm if role == "query" else self.k_norm
+        heads = torch.unflatten(flat, -1, (-1, self.site.head_dim)).transpose(1, 2)
+        heads = normed(norm, self.whole_norm, heads)
+        if self.whole_norm:
+            heads = heads[:, self.query_heads if role == "query" else self.key_heads]
+        counts = [
+            kind.count * (kind.num_key_value_groups if role == "query" else 1)
+            for kind in self.kinds
+        ]
+        parts = zip(self.kinds, heads.split(counts, 1), strict=True)
+        return [kind.narrowed(role, part) for kind, part in parts]
+
     def _cached(
         self, cache: Any, keys: list[Tensor], values: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         """All heads side by side as one head of the cache, so that not a byte is padding."""
+        if self.site.cross:
+            cache.is_updated[self.layer_idx] = True
+            cache = cache.cross_attention_cache
         cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
         if len(keys) == 1:
             key, value = cache.update(keys[0], values[0], self.layer_idx)
             return [key], [value]
-        key, value = cache.update(_side_by_side(keys), _side_by_side(values), self.layer_idx)
-        key_parts = key.squeeze(1).split(self.key_widths, -1)
-        value_parts = value.squeeze(1).split(self.value_widths, -1)
+        return self._apart(
+            *cache.update(_side_by_side(keys), _side_by_side(values), self.layer_idx)
+        )
+
+    def _apart(self, key: Tensor, value: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """What the cache holds, by bucket."""
         kinds = self.kinds
+        if len(kinds) == 1:
+            return [key], [value]
+        key_parts = key.squeeze(1).split([kind.cached_key_width for kind in kinds], -1)
+        value_parts = value.squeeze(1).split(self.value_widths, -1)
         return (
             [b.split_heads(part, b.qk_dim) for b, part in zip(kinds, key_parts, strict=True)],
             [b.split_heads(part, b.v_dim) for b, part in zip(kinds, value_parts, strict=True)],
         )
 
-    def _attention_function(self) -> Any:
+    def _bias(self, given: Tensor | None, hidden: Tensor, keys: int, past: int) -> Tensor | None:
+        """Biases of all original heads: other layers, with other heads left, are given them too."""
+        if given is not None or not hasattr(self, "has_relative_attention_bias"):
+            return given
+        if self.has_relative_attention_bias:
+            make: Any = self.compute_bias  # the family's own
+            made: Tensor = make(hidden.shape[1], keys, device=hidden.device, past_seen_tokens=past)
+            return made
+        return hidden.new_zeros(1, self.site.heads, hidden.shape[1], keys)
+
+    def _attend(
+        self,
+        queries: list[Tensor],
+        keys: list[Tensor],
+        values: list[Tensor],
+        mask: Tensor | None,
+        bias: Tensor | None,
+        options: dict[str, Any],
+    ) -> list[tuple[Tensor, Tensor | None]]:
+        site = self.site
+        attend = self._attention_function(options)
+        if site.sliding_window is not None:
+            options["sliding_window"] = site.sliding_window
+        if site.soft_cap is not None:
+            options["softcap"] = site.soft_cap
+        if bias is not None and not self.all_heads:
+            bias = bias[:, self.query_heads]
+        biases = (
+            [None] * len(queries) if bias is None else bias.split([q.shape[1] for q in queries], 1)
+        )
+        results = []
+        for kind, q, k, v, b in zip(self.kinds, queries, keys, values, biases, strict=True):
+            with_bias = {} if b is None else {"position_bias": b}
+            results.append(
+                attend(
+                    kind,
+                    *kind.of_one_size(q, k, v),
+                    mask,
+                    dropout=site.attention_dropout if self.training else 0.0,
+                    scaling=site.scaling,
+                    **options,
+                    **with_bias,
+                )
+            )
+        return results
+
+    def _joined(self, outputs: list[Tensor]) -> Tensor:
+        contexts = [
+            output[..., : kind.v_dim].flatten(2)
+            for kind, output in zip(self.kinds, outputs, strict=True)
+        ]
+        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
+        real = self.kinds[0]._buffers["context_columns"]
+        if real is not None:
+            context = context.index_select(-1, real)
+        if self.o_proj is None:
+            return context
+        context = self.o_proj(context)
+        if self.training:
+            context = nn.functional.dropout(context, self.site.output_dropout)
+        return context
+
+    def _weights(self, parts: list[Tensor | None]) -> Tensor | None:
+        """Attention weights of the heads that are left, in the original's order."""
+        there = [part for part in parts if part is not None]
+        if len(there) < len(parts):
+            return None
+        weights = there[0] if len(there) == 1 else torch.cat(there, dim=1)
+        if self.in_order:
+            return weights
+        heads = self.query_heads
+        return weights[:, sorted(range(len(heads)), key=lambda place: heads[place])]
+
+    def _attention_function(self, options: dict[str, Any]) -> Any:
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+        if options.get("output_attentions"):
+            return eager_attention
         name = self.config._attn_implementation
         return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
@@ -201,46 +284,13 @@ def _side_by_side(heads: list[Float[Tensor, "b _ t _"]]) -> Float[Tensor, "b 1 t
     return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
 
 
-class Factored(nn.Sequential):
-    """The product of two thin linear maps, without a module's overhead for each."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """The two maps, one after the other."""
-        thin, wide = cast("list[nn.Linear]", list(self._modules.values()))
-        return nn.functional.linear(
-            nn.functional.linear(inputs, thin.weight, None), wide.weight, wide.bias
-        )
-
-
-def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Module:
-    """Dense, or the product of two thin factors."""
-    if rank is None:
-        return nn.Linear(inputs, outputs, bias=bias)
-    return Factored(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
-
-
-def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Linear:
-    """From the heads' contexts, side by side, to the hidden state."""
-    width = sum(len(group.heads) * group.v_dim for group in layout.shape.groups)
-    return nn.Linear(width, site.hidden, bias="output" in layout.biases)
-
-
-def eager_attention(
-    module: HeadBucket,
-    query: Float[Tensor, "b h q dim"],
-    key: Float[Tensor, "b g k dim"],
-    value: Float[Tensor, "b g k v_dim"],
-    attention_mask: Tensor | None,
-    scaling: float,
-    dropout: float = 0.0,
-    **kwargs: Any,
-) -> tuple[Tensor, Tensor]:
-    """Softmax attention written out; the implementation that also returns the weights."""
-    key = key.repeat_interleave(module.num_key_value_groups, dim=1)
-    value = value.repeat_interleave(module.num_key_value_groups, dim=1)
-    scores = query @ key.transpose(2, 3) * scaling
-    if attention_mask is not None:
-        scores = scores + attention_mask
-    weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
-    return (weights @ value).transpose(1, 2), weights
+def compressed_attention(
+    site: AttentionSite, layout: LayerLayout, original: Any, config: Any
+) -> CompressedAttention:
+    """An empty reduced module in place of `original`, an instance of its class."""
+    family = type(original)
+    made: CompressedAttention = type(
+        f"Compressed{family.__name__}", (CompressedAttention, family), {}
+    )(site, layout, original, config)
+    made._forward_hooks.update(original._forward_hooks)  # of what transformers records
+    return made

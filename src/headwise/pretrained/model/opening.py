@@ -27,7 +27,7 @@ def opened(model: Any, tokenizer: Any = None) -> Subject:
     """What a hub id or a folder names; a loaded transformers model is taken as it is."""
     if isinstance(model, str | Path):
         loaded = load_model(model)
-        if tokenizer is None and family_of(loaded).reads == "text":
+        if tokenizer is None and family_of(loaded).reads.startswith("text"):
             tokenizer = load_tokenizer(model)
         return Subject(str(model), loaded, tokenizer)
     require(
@@ -35,6 +35,11 @@ def opened(model: Any, tokenizer: Any = None) -> Subject:
         f"{type(model).__name__} is not a model: give a hub id, a folder or a transformers model",
     )
     require_supported(model.config)
+    require(
+        not any(parameter.is_meta for parameter in model.parameters()),
+        "the model's weights are not all in memory (a device map put some on disk or left them "
+        "out); load it whole to measure it",
+    )
     name = getattr(model.config, "name_or_path", None) or type(model).__name__
     return Subject(name, model, tokenizer)
 
@@ -66,6 +71,10 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
 
     Options are those of transformers' `from_pretrained` (`dtype`, `device_map`, ...).
     """
+    require(
+        not options.get("trust_remote_code"),
+        "headwise never runs code from a checkpoint: trust_remote_code is not accepted",
+    )
     config = _config(name)
     layouts = getattr(config, "headwise", None)
     original = _model_class(config)
@@ -100,7 +109,7 @@ def _install_layouts(model: Any, data: Any) -> None:
 def load_tokenizer(name: str | Path) -> Any:
     """The tokenizer of a hub id or folder."""
     try:
-        return transformers().AutoTokenizer.from_pretrained(str(name))
+        return transformers().AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
     except Exception as error:
         raise InputError(f"{name} has no tokenizer that opens: {_first_line(error)}") from error
 
@@ -110,7 +119,7 @@ def _config(name: str | Path) -> Any:
     if folder.exists():
         _require_checkpoint(folder)
     try:
-        config = transformers().AutoConfig.from_pretrained(str(name))
+        config = transformers().AutoConfig.from_pretrained(str(name), trust_remote_code=False)
     except InputError:
         raise
     except Exception as error:

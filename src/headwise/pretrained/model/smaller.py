@@ -4,7 +4,8 @@ import copy
 from typing import Any
 
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.model.apply import cut_layer, replace_attention
+from headwise.pretrained.model.apply import replace_attention
+from headwise.pretrained.model.cut import cut_layer
 from headwise.pretrained.model.saving import record_layouts
 from headwise.pretrained.model.stock import stock_model
 from headwise.pretrained.plan.make import reductions_of

@@ -7,12 +7,15 @@ import torch
 from torch import nn
 
 from headwise.core.errors import require
-from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters import FAMILIES, AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.model.apply import cut_layer
+from headwise.pretrained.model.cut import cut_layer
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.plan.uniform import stock_reason
+
+_BIASED = ("llama", "qwen3", "gemma2", "gemma3_text", "smollm3")
+"""Their configurations can give all four projections a bias (`attention_bias`)."""
 
 
 def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> Any:
@@ -24,9 +27,10 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
     config = copy.deepcopy(model.config)
     config.num_attention_heads = sum(len(group.heads) for group in kept)
     config.head_dim = kept[0].qk_dim
-    if family != "vit":
+    by_size = FAMILIES[family].uniform == "sizes"
+    if not by_size:
         config.num_key_value_heads = len(kept)
-    if family == "llama":
+    if family in _BIASED:
         config.attention_bias = True
     smaller = type(model)(config)
     state = {
@@ -34,20 +38,23 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
         for name, tensor in model.state_dict().items()
         if not any(name.startswith(site.path + ".") for site in measurement.sites)
     }
-    fill = {"vit": _vit_state, "llama": _llama_state}.get(family, _whole_heads_state)
+    fill = _biased_state if family in _BIASED else _whole_heads_state
+    fill = _sized_state if by_size else fill
     for index, site in enumerate(measurement.sites):
         state |= fill(model, measurement, index, site, plan.layers[index])
     smaller.load_state_dict(state)
     return smaller.to(next(model.parameters()).dtype).eval()
 
 
-def _llama_state(
+def _biased_state(
     model: nn.Module, measurement: Measurement, index: int, site: AttentionSite, shape: LayerShape
 ) -> dict[str, torch.Tensor]:
     """The mean of what is cut off needs an output bias; with it come three more, which are zero."""
     state = dict(cut_layer(site, measurement.reductions[index], shape).state)
     for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
         state.setdefault(f"{name}.bias", torch.zeros(state[f"{name}.weight"].shape[0]))
+    attention = model.get_submodule(site.path).state_dict()
+    state |= {name: tensor for name, tensor in attention.items() if "norm" in name}
     return {f"{site.path}.{name}": tensor for name, tensor in state.items()}
 
 
@@ -56,8 +63,8 @@ def _whole_heads_state(
 ) -> dict[str, torch.Tensor]:
     """Only whole heads go, so the original's rows and columns are copied.
 
-    The configurations of Mistral and Qwen2 know no output bias, so the mean of what is cut off is
-    lost.
+    The configurations of Mistral, Mixtral and Qwen2 know no output bias, so the mean of what is
+    cut off is lost.
     """
     dim = site.head_dim
 
@@ -78,7 +85,7 @@ def _whole_heads_state(
     return state
 
 
-def _vit_state(
+def _sized_state(
     model: nn.Module, measurement: Measurement, index: int, site: AttentionSite, shape: LayerShape
 ) -> dict[str, torch.Tensor]:
     """Cut as usual; the stock module divides scores by the root of its own head size."""

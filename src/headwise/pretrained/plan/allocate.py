@@ -5,11 +5,12 @@ cache. Where parameters of a model with RoPE are counted, queries and keys are i
 shared factors a layer (see `LayerShape`), which costs less loss for the same parameters.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from headwise.core.errors import InputError, require
+from headwise.core.errors import require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
@@ -56,13 +57,17 @@ def allocate(measurement: Measurement, budget: Budget, step: int | None = None) 
         )
         for decision in _decisions(measurement, layer, site, curves, budget.counts, step)
     ]
-    limit = budget.fraction * total(measurement, budget.counts)
+    whole, fixed = total(measurement, budget.counts), 0
     if budget.counts == "parameters":
-        limit -= sum(_fixed(measurement, layer) for layer in range(len(measurement.sites)))
-    try:
-        chosen = choose([decision.item for decision in decisions], limit).options
-    except InputError as error:
-        raise InputError(f"cannot keep {budget.fraction:.1%} of the attention: {error}") from error
+        fixed = sum(_fixed(measurement, layer) for layer in range(len(measurement.sites)))
+    least = (fixed + sum(float(decision.item.costs.min()) for decision in decisions)) / whole
+    require(
+        least <= budget.fraction,
+        f"cannot keep {budget.fraction:.2%} of the attention's {budget.counts}: the least is "
+        f"{math.ceil(1e4 * least) / 1e4:.2%}, one head of the smallest size in every layer",
+    )
+    limit = budget.fraction * whole - fixed
+    chosen = choose([decision.item for decision in decisions], limit).options
     damage = sum(float(d.item.losses[c]) for d, c in zip(decisions, chosen, strict=True))
     shapes = _shapes(measurement, decisions, chosen, budget.counts == "parameters")
     return _plan(measurement, budget, shapes, damage)
@@ -173,7 +178,12 @@ def _shapes(
         else:
             ranks[decision.layer][f"{decision.role}_rank"] = option
     return tuple(
-        LayerShape(groups=tuple(parts), **rank, padded=padded)
+        LayerShape(
+            groups=tuple(parts),
+            query_rank=rank.get("query_rank"),
+            key_rank=rank.get("key_rank"),
+            padded=padded,
+        )
         for parts, rank in zip(groups, ranks, strict=True)
     )
 

@@ -4,7 +4,9 @@
   of largest weight norm.
 - `prune-heads`: remove the heads with the smallest gradient importance (Michel et al. 2019, with
   the squared gate gradient).
+- `taylor`: remove the heads with the smallest first-order scores, E|Σ c·g| of their gates.
 - `random`: remove heads at random.
+- `svd-llm`, `modegpt`: see `peers`.
 """
 
 from dataclasses import replace
@@ -17,17 +19,27 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.allocate import Budget, total
 from headwise.pretrained.plan.counts import shape_cost
+from headwise.pretrained.plan.cutting import resized, without
+from headwise.pretrained.plan.peers import (
+    modegpt_reductions,
+    plain_pairs,
+    require_one_sequence,
+    svd_llm_reductions,
+    svd_llm_shapes,
+)
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.reductions import LayerReductions, PairOrder, narrowing
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
+from headwise.pretrained.plan.shapes import LayerShape, full_shape
 
 
 def baseline_plan(measurement: Measurement, budget: Budget, method: str) -> CompressionPlan:
     """The baseline's plan within the budget."""
-    if method == "uniform-svd":
-        layers = _uniform(measurement, budget)
+    if method == "svd-llm":
+        layers = svd_llm_shapes(measurement, budget)
+    elif method in ("uniform-svd", "modegpt"):
+        layers = _uniform(measurement, budget, method)
     else:
-        layers = _pruned(measurement, budget, at_random=method == "random")
+        layers = _pruned(measurement, budget, method)
     return CompressionPlan(
         model=measurement.identity,
         method=method,
@@ -43,7 +55,13 @@ def baseline_reductions(measurement: Measurement, method: str) -> list[LayerRedu
     for site, layer in zip(measurement.sites, measurement.reductions, strict=True):
         moments = replace(layer.moments, context_mean=torch.zeros_like(layer.moments.context_mean))
         layer = replace(layer, moments=moments)
-        layers.append(_weights_only(site, layer) if method == "uniform-svd" else layer)
+        if method == "uniform-svd":
+            layer = _weights_only(site, layer)
+        elif method == "modegpt":
+            layer = modegpt_reductions(site, layer)
+        elif method == "svd-llm":
+            layer = svd_llm_reductions(layer)
+        layers.append(layer)
     return layers
 
 
@@ -76,11 +94,7 @@ def _largest_pairs(
     heads = query[group * site.group_size : (group + 1) * site.group_size]
     of_query = torch.unflatten(heads.square().sum((0, 2)), 0, (2, -1)).sum(0)
     of_key = torch.unflatten(key[group].square().sum(1), 0, (2, -1)).sum(0)
-    order = (of_query * of_key).argsort(descending=True)
-    count = len(order)
-    unit = torch.zeros(2 * site.group_size, count, dtype=torch.float64)
-    unit[0::2] = 1.0
-    return PairOrder(order, unit.expand(count + 1, -1, -1), torch.zeros(count + 1))
+    return plain_pairs(of_query * of_key, site.group_size)
 
 
 def _cost(measurement: Measurement, shapes: list[LayerShape], counts: str) -> int:
@@ -90,39 +104,41 @@ def _cost(measurement: Measurement, shapes: list[LayerShape], counts: str) -> in
     )
 
 
-def _uniform(measurement: Measurement, budget: Budget) -> tuple[LayerShape, ...]:
+def _uniform(measurement: Measurement, budget: Budget, method: str) -> tuple[LayerShape, ...]:
+    sites = measurement.sites
+    if method == "modegpt":
+        require_one_sequence(sites, method)
     limit = budget.fraction * total(measurement, budget.counts)
-    site = measurement.sites[0]
-    step = 2 if site.rotary else 1
-    largest = range(site.head_dim, 0, -step)
+    step = 2 if any(site.rotary for site in sites) else 1
+    widest = max(site.head_dim for site in sites)
+    largest = range(widest, 0, -step)
     # Equal sizes, or values one step larger: as near to the budget as uniformity allows.
-    for qk_dim, v_dim in ((q, v) for q in largest for v in (q + step, q) if v <= site.head_dim):
-        shapes = [resized(full_shape(site), qk_dim, v_dim) for site in measurement.sites]
+    for qk_dim, v_dim in ((q, v) for q in largest for v in (q + step, q) if v <= widest):
+        shapes = [
+            resized(full_shape(site), min(qk_dim, site.head_dim), min(v_dim, site.head_dim))
+            for site in sites
+        ]
         if _cost(measurement, shapes, budget.counts) <= limit:
             return tuple(shapes)
+    whole = any(site.norm is not None for site in sites)
     raise InputError(
-        f"keeping {budget.fraction:.1%} leaves uniform-svd less than one dimension a head"
+        f"keeping {budget.fraction:.1%} leaves {method} less than one dimension a head"
+        + (" (a norm on queries and keys leaves their matrices whole)" if whole else "")
     )
 
 
-def resized(shape: LayerShape, qk_dim: int, v_dim: int) -> LayerShape:
-    """The shape with all its groups at these sizes."""
-    groups = [GroupShape(heads=g.heads, qk_dim=qk_dim, v_dim=v_dim) for g in shape.groups]
-    return LayerShape(groups=tuple(groups))
-
-
-def _pruned(measurement: Measurement, budget: Budget, *, at_random: bool) -> tuple[LayerShape, ...]:
+def _pruned(measurement: Measurement, budget: Budget, method: str) -> tuple[LayerShape, ...]:
     """Remove heads one by one (whole key groups where the cache is counted) until it fits."""
     limit = budget.fraction * total(measurement, budget.counts)
     shapes = [full_shape(site) for site in measurement.sites]
     candidates: list[tuple[float, int, tuple[int, ...]]] = []
     rng = np.random.default_rng([measurement.seed, 1])
-    for layer, (site, curves) in enumerate(zip(measurement.sites, measurement.curves, strict=True)):
+    for layer, site in enumerate(measurement.sites):
+        scores = _scores(measurement, layer, method, rng)
         per = site.group_size if budget.counts == "cache" else 1
         for first in range(0, site.heads, per):
             heads = tuple(range(first, first + per))
-            worth = rng.random() if at_random else float(curves.removal[list(heads)].sum())
-            candidates.append((worth, layer, heads))
+            candidates.append((float(scores[list(heads)].sum()), layer, heads))
     for _, layer, heads in sorted(candidates):
         if _cost(measurement, shapes, budget.counts) <= limit:
             break
@@ -136,11 +152,13 @@ def _pruned(measurement: Measurement, budget: Budget, *, at_random: bool) -> tup
     return tuple(shapes)
 
 
-def without(shape: LayerShape, heads: tuple[int, ...]) -> LayerShape:
-    """The shape with these query heads removed; a key head goes with its last query head."""
-    groups = []
-    for group in shape.groups:
-        left = tuple(head for head in group.heads if head not in heads)
-        kept = GroupShape(heads=left, qk_dim=group.qk_dim, v_dim=group.v_dim)
-        groups.append(kept if left else GroupShape(heads=(), qk_dim=0, v_dim=0))
-    return LayerShape(groups=tuple(groups))
+def _scores(
+    measurement: Measurement, layer: int, method: str, rng: np.random.Generator
+) -> np.ndarray:
+    """What each head of a layer is worth to the method."""
+    moments = measurement.reductions[layer].moments
+    if method == "taylor":
+        return moments.gate_size.numpy()
+    if method == "prune-heads":
+        return moments.gate[:, 0, 0].numpy()
+    return rng.random(measurement.sites[layer].heads)

@@ -9,14 +9,19 @@ def original_parameters(weights: AttentionWeights) -> int:
     return sum(part.numel() for affine in weights for part in affine if part is not None)
 
 
-def widths(shape: LayerShape) -> tuple[int, int, int, int]:
-    """Columns of the layer's queries, keys, values and contexts."""
-    return (
-        sum(len(group.heads) * group.qk_dim for group in shape.groups),
-        sum(group.qk_dim for group in shape.groups if group.heads),
-        sum(group.v_dim for group in shape.groups if group.heads),
-        sum(len(group.heads) * group.v_dim for group in shape.groups),
-    )
+def widths(site: AttentionSite, shape: LayerShape) -> tuple[int, int, int, int]:
+    """Columns of the layer's queries, keys, values and contexts as its projections put them out.
+
+    A norm on queries and keys sees whole heads, one over the layer all of them.
+    """
+    kept = [group for group in shape.groups if group.heads]
+    sizes = [site.head_dim if site.norm is not None else group.qk_dim for group in kept]
+    queries = sum(len(group.heads) * size for group, size in zip(kept, sizes, strict=True))
+    keys = sum(sizes)
+    if site.norm is not None and site.norm.whole_layer:
+        queries, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    contexts = sum(len(group.heads) * group.v_dim for group in kept)
+    return queries, keys, sum(group.v_dim for group in kept), contexts
 
 
 def parameters(
@@ -26,19 +31,35 @@ def parameters(
 
     `means`: whether the mean of what is cut off goes into an output bias, new if need be.
     """
-    queries, keys, values, contexts = widths(shape)
-    count = (values + contexts) * site.hidden
-    for rows, rank, bias in (
-        (queries, shape.query_rank, weights.query.bias is not None),
-        (keys, shape.key_rank, weights.key.bias is not None and site.rotary),
-    ):
-        if rank is None:
-            count += rows * (site.hidden + bias)
-        else:
-            count += rank * (rows + site.hidden) + rows
-    reduced = contexts < site.heads * site.head_dim
+    queries, keys, values, contexts = widths(site, shape)
     biased = weights.output.bias is not None or weights.value.bias is not None
-    return count + site.hidden * ((reduced and means) or biased)
+    factored = shape.value_rank is not None or shape.output_rank is not None
+    reduced = contexts < site.heads * site.head_dim
+    count = _gains(site, shape)
+    for inputs, outputs, rank, bias in (
+        (site.hidden, queries, shape.query_rank, weights.query.bias is not None),
+        (site.hidden, keys, shape.key_rank, weights.key.bias is not None and site.rotary),
+        (site.hidden, values, shape.value_rank, factored and weights.value.bias is not None),
+        (
+            contexts,
+            site.hidden,
+            shape.output_rank,
+            weights.output.bias is not None if factored else (reduced and means) or biased,
+        ),
+    ):
+        mean = means and rank is not None and not factored  # of what a shared factor loses
+        count += _product(inputs, outputs, rank) + outputs * (bias or mean)
+    return count
+
+
+def _product(inputs: int, outputs: int, rank: int | None) -> int:
+    return inputs * outputs if rank is None else rank * (inputs + outputs)
+
+
+def _gains(site: AttentionSite, shape: LayerShape) -> int:
+    """Under a norm, kept pairs' gains are numbers of their own instead of going into weights."""
+    narrowed = [g for g in shape.groups if g.heads and g.qk_dim < site.head_dim]
+    return sum(len(g.heads) * g.qk_dim for g in narrowed) if site.norm is not None else 0
 
 
 def shape_cost(
@@ -64,14 +85,12 @@ def cache_elements(shape: LayerShape) -> int:
 
 def flops_per_token(site: AttentionSite, shape: LayerShape, context: int) -> int:
     """Multiply–adds times two for one token that attends to `context` others."""
-    queries, keys, values, contexts = widths(shape)
-
-    def product(rows: int, rank: int | None) -> int:
-        return rows * site.hidden if rank is None else rank * (rows + site.hidden)
-
+    queries, keys, values, contexts = widths(site, shape)
     projections = (
-        product(queries, shape.query_rank)
-        + product(keys, shape.key_rank)
-        + (values + contexts) * site.hidden
+        _product(site.hidden, queries, shape.query_rank)
+        + _product(site.hidden, keys, shape.key_rank)
+        + _product(site.hidden, values, shape.value_rank)
+        + _product(contexts, site.hidden, shape.output_rank)
     )
-    return 2 * (projections + context * (queries + contexts))
+    scored = sum(len(group.heads) * group.qk_dim for group in shape.groups)
+    return 2 * (projections + context * (scored + contexts))

@@ -9,8 +9,8 @@ from headwise.core.errors import require
 from headwise.nets import AttentionShape
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.plan.cutting import cut_to
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.uniform import cut_to
 
 
 def from_allocation(allocation: AllocationPlan, measurement: Measurement) -> CompressionPlan:

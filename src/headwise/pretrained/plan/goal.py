@@ -24,6 +24,7 @@ class Goal:
     max_loss: float | None = None
     method: str = "fisher"
     uniform: bool = False
+    fast: bool = False
 
     def __post_init__(self) -> None:
         known = ", ".join(METHODS)
@@ -47,6 +48,11 @@ class Goal:
             not self.uniform or (self.method == "fisher" and self.plan is None),
             "uniform goes with the method fisher and without a plan, which has its own shapes",
         )
+        require(
+            not self.fast or (self.method == "fisher" and self.plan is None and not self.uniform),
+            "fast goes with the method fisher, without uniform (which is as fast) and without a "
+            "plan, which has its own shapes",
+        )
 
     @property
     def searches(self) -> bool:
@@ -64,7 +70,7 @@ class Goal:
         else:
             assert self.kv_bytes is not None
             budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
-        return make_plan(measurement, budget, self.method, self.uniform)
+        return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
 
 def opened_plan(

@@ -8,9 +8,9 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import read_spec, write_spec
 from headwise.core.spec import spec
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
 
-METHODS = ("fisher", "uniform-svd", "prune-heads", "random")
+METHODS = ("fisher", "svd-llm", "modegpt", "taylor", "uniform-svd", "prune-heads", "random")
 
 
 @spec
@@ -91,17 +91,48 @@ def check_shape(shape: LayerShape, site: AttentionSite) -> None:
         "heads can be padded only if all key groups have as many query heads and, under RoPE, one "
         "qk_dim; set padded to false",
     )
-    for name, rank in (("query_rank", shape.query_rank), ("key_rank", shape.key_rank)):
+    _check_ranks(shape, site)
+    require(
+        not shape.fused
+        or (
+            site.norm is None
+            and not site.cross
+            and len({(g.qk_dim, g.v_dim, len(g.heads)) for g in kept}) == 1
+            and (shape.query_rank, shape.key_rank, shape.value_rank) == (None, None, None)
+        ),
+        "fused is for heads of one size, dense, without a norm or a second sequence",
+    )
+
+
+def _check_ranks(shape: LayerShape, site: AttentionSite) -> None:
+    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    everywhere = shape.value_rank is not None and shape.output_rank is not None
+    for name, rank, width in (
+        ("query_rank", shape.query_rank, rows),
+        ("key_rank", shape.key_rank, keys),
+        ("value_rank", shape.value_rank, keys),
+        ("output_rank", shape.output_rank, rows),
+    ):
         if rank is None:
             continue
-        require(site.rotary, f"{name} is for models with RoPE; use qk_dim here")
-        rows = (site.heads if name == "query_rank" else site.kv_heads) * site.head_dim
-        largest = min(rows, site.hidden)
+        require(
+            site.rotary or everywhere,
+            f"{name} is for models with RoPE (or all four ranks for any); use qk_dim here",
+        )
+        largest = min(width, site.hidden)
         require(_whole(rank, 1, largest), f"{name} is {rank!r}, not a number from 1 to {largest}")
         require(
             all(group.qk_dim == site.head_dim for group in shape.groups if group.heads),
             f"{name} cannot be combined with a reduced qk_dim",
         )
+    require(
+        everywhere or (shape.value_rank is None and shape.output_rank is None),
+        "value_rank and output_rank go together",
+    )
+    require(
+        not everywhere or shape.groups == full_shape(site).groups,
+        "value_rank and output_rank are for layers that keep all of their heads",
+    )
 
 
 def _check_group(group: GroupShape, index: int, site: AttentionSite) -> None:

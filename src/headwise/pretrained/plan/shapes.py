@@ -25,17 +25,21 @@ class LayerShape:
 
     A shared factor writes all heads' query (or key) rows as one product B·A of inner rank
     `query_rank` (`key_rank`), before the head split: RoPE is untouched, parameters shrink, the
-    cache does not.
+    cache does not. `value_rank` and `output_rank` do the same to the values and the output.
 
     `padded`: all heads are computed in one call, with zeros up to the largest, in the cache too.
     That is faster; not padded, heads of different sizes take a call each and no byte of cache is
-    wasted. The parameters are the same.
+    wasted. The parameters are the same. `fused`: heads are of one size, and one product computes
+    their queries, keys and values.
     """
 
     groups: tuple[GroupShape, ...]
     query_rank: int | None = None
     key_rank: int | None = None
     padded: bool = False
+    value_rank: int | None = None
+    output_rank: int | None = None
+    fused: bool = False
 
 
 @spec

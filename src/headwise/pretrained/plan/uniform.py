@@ -1,20 +1,19 @@
 """Plans in which all layers have one shape, so that stock transformers may open the result.
 
 Which shapes a stock configuration can express: Llama-like ones a number of heads (their head size
-fixes RoPE's frequencies, which a reduced head no longer has); ViT a number of heads and one size
-for queries, keys and values; BERT, DistilBERT and GPT-2 none, because their head size is hidden
-size / heads.
+fixes RoPE's frequencies, which a reduced head no longer has); ViT, DeiT and DINOv2 a number of
+heads and one size for queries, keys and values; the others none, because their head size is hidden
+size / heads, or because a norm or a bias ties all heads of all layers together.
 """
 
 from headwise.core.errors import require
-from headwise.pretrained.adapters import FAMILIES, AttentionSite
-from headwise.pretrained.measure.curves import LayerCurves
+from headwise.pretrained.adapters import FAMILIES
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.allocate import Budget, total
-from headwise.pretrained.plan.baselines import resized, without
 from headwise.pretrained.plan.counts import shape_cost
+from headwise.pretrained.plan.cutting import cut_to
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.shapes import LayerShape, full_shape
+from headwise.pretrained.plan.shapes import LayerShape
 
 
 def stock_reason(model_type: str) -> str | None:
@@ -22,8 +21,8 @@ def stock_reason(model_type: str) -> str | None:
     if FAMILIES[model_type].uniform is not None:
         return None
     return (
-        f"the {model_type} configuration has no head size of its own (it is hidden size / heads), "
-        "so stock transformers cannot open the result; headwise.from_pretrained does"
+        f"the {model_type} configuration cannot express fewer or smaller heads, so stock "
+        "transformers cannot open the result; headwise.from_pretrained does"
     )
 
 
@@ -39,6 +38,11 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
     The output bias that replaces the mean of what is cut off is not counted: half of the heads
     is half of the budget.
     """
+    shapes_there = {(s.heads, s.kv_heads, s.head_dim, s.hidden) for s in measurement.sites}
+    require(
+        len(shapes_there) == 1 and not any(site.cross for site in measurement.sites),
+        "uniform is for models whose attention layers are all of one shape and one kind",
+    )
     limit = budget.fraction * total(measurement, budget.counts)
     best: tuple[float, tuple[LayerShape, ...]] | None = None
     for heads, qk_dim, v_dim in _candidates(measurement):
@@ -75,17 +79,3 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
     if uniform == "sizes":
         return [(count, dim, dim) for count in counts for dim in dims]
     return [(site.kv_heads, q, v) for q in dims for v in dims]
-
-
-def cut_to(
-    site: AttentionSite, curves: LayerCurves, heads: int, qk_dim: int, v_dim: int
-) -> tuple[LayerShape, float]:
-    """The layer with its `heads` most valuable key groups at these sizes, and the damage."""
-    removal = [float(curve[0]) for curve in curves.values]
-    order = sorted(range(site.kv_heads), key=lambda group: -removal[group])
-    shape = resized(full_shape(site), qk_dim, v_dim)
-    gone = [head for group in order[heads:] for head in shape.groups[group].heads]
-    damage = sum(removal[group] for group in order[heads:])
-    for group in order[:heads]:
-        damage += float(curves.queries[group][qk_dim] + curves.values[group][v_dim])
-    return without(shape, tuple(gone)), damage

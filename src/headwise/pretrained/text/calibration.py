@@ -1,4 +1,4 @@
-"""Calibration material: text or images cut into batches without padding.
+"""Calibration material: text cut into batches without padding.
 
 Statistics of padded positions would be statistics of nothing, so sequences are grouped by equal
 length instead. The same material in the same order on every machine.
@@ -16,15 +16,45 @@ from torch import Tensor
 from headwise.core.errors import InputError, require
 
 BOUNDARY = "<|endoftext|>"
-_SHORTEST = 8  # tokens: below this a window has no context to attend to
+SHORTEST = 8  # tokens: below this a window has no context to attend to
+
+
+class Sample(NamedTuple):
+    """Batches to judge by, what they are of, and which document each sequence belongs to."""
+
+    batches: list[dict[str, Tensor]]
+    source: str
+    documents: list[list[int]] = []  # noqa: RUF012  # by batch and row; empty: each its own
 
 
 class Material(NamedTuple):
-    """Batches of model inputs to calibrate on, and others, never seen by it, to judge by."""
+    """Batches of model inputs to calibrate on, and others, never seen by it, to judge by.
+
+    `other` is of another kind than the calibration data: a second verdict. `warnings` are what a
+    reader of the verdict has to know.
+    """
 
     calibration: list[dict[str, Tensor]]
     held_out: list[dict[str, Tensor]]
     source: str
+    held_out_source: str = ""
+    documents: list[list[int]] = []  # noqa: RUF012  # of held_out, as in Sample
+    other: Sample | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What to judge by, the sample in charge first."""
+        source = self.held_out_source or f"held-out part of {self.source}"
+        first = Sample(self.held_out, source, self.documents)
+        return [first] if self.other is None else [first, self.other]
+
+
+class Piece(NamedTuple):
+    """Token numbers of a part of a document."""
+
+    document: int
+    ids: list[int]
 
 
 def read_text(path: Path) -> str:
@@ -41,57 +71,83 @@ def read_text(path: Path) -> str:
     return text
 
 
-def default_text() -> str:
-    """The packaged calibration text: short prose of many kinds and scenes from old plays."""
-    return (
-        resources.files("headwise.pretrained.text").joinpath("calibration.txt").read_text("utf-8")
-    )
+def packaged_text(name: str) -> str:
+    """One of the packaged texts: calibration, held_out (other sources), other (another kind)."""
+    folder = resources.files("headwise.pretrained.text") / "packaged"
+    return folder.joinpath(f"{name}.txt").read_text("utf-8")
 
 
-def documents(text: str, *, lines: bool) -> list[str]:
-    """Independent pieces of a text: between end-of-text marks, or else paragraph by paragraph.
+def documents(text: str) -> list[str]:
+    """The texts between end-of-text marks; a file without marks is one document."""
+    return [piece.strip() for piece in text.split(BOUNDARY) if piece.strip()]
 
-    Encoders embed passages, so for them every line is a piece of its own (`lines`); decoders read
-    documents, and a file without marks is one document.
+
+def windows(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
+    """What a decoder reads: each document in windows of `length` tokens and what is left over."""
+    pieces = []
+    for number, ids in enumerate(tokenizer(texts, verbose=False)["input_ids"]):
+        for start in range(0, len(ids), length):
+            part = ids[start : start + length]
+            pieces.append(Piece(number, part[: len(part) // multiple * multiple]))
+    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
+
+
+def passages(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
+    """What an encoder reads: every paragraph, and every document's beginning, as an input alone.
+
+    An input that is too long is cut; its closing token stays.
     """
-    pieces = text.split(BOUNDARY)
-    if lines:
-        pieces = [line for piece in pieces for line in piece.splitlines() if len(line) >= 40]
-    return [piece.strip() for piece in pieces if piece.strip()]
-
-
-def tokenise(
-    tokenizer: Any, pieces: list[str], *, length: int, multiple: int, windows: bool
-) -> list[list[int]]:
-    """Token sequences of at most `length`, each cut down to a multiple of `multiple`.
-
-    `windows`: a long piece gives several sequences (decoders); otherwise its beginning (encoders,
-    whose closing token stays).
-    """
-    sequences = []
-    for ids in tokenizer(pieces, verbose=False)["input_ids"]:
-        if windows:
-            parts = [ids[start : start + length] for start in range(0, len(ids), length)]
-            sequences += [part[: len(part) // multiple * multiple] for part in parts]
-        else:
+    pieces = []
+    for number, text in enumerate(texts):
+        lines = [line for line in text.splitlines() if len(line) >= 40]
+        inputs = [text, *lines] if len(lines) > 1 else [text]
+        for ids in tokenizer(inputs, verbose=False)["input_ids"]:
             size = min(len(ids), length) // multiple * multiple
-            sequences.append(ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]])
-    return [sequence for sequence in sequences if len(sequence) >= _SHORTEST]
+            cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
+            pieces.append(Piece(number, cut))
+    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
+
+
+def about(pieces: list[Piece], tokens: int) -> list[Piece]:
+    """Evenly spaced pieces with about this many tokens together."""
+    if not pieces:
+        return []
+    average = float(np.mean([len(piece.ids) for piece in pieces]))
+    count = max(1, round(tokens / average))
+    while count < len(pieces) and sum(len(p.ids) for p in spread(pieces, count)) < 0.98 * tokens:
+        count += 1
+    return spread(pieces, count)
+
+
+def of_both_lengths(pieces: list[Piece], tokens: int, length: int) -> list[Piece]:
+    """Half of the tokens in windows as they are, half in short ones from elsewhere.
+
+    Long windows show attention over distances; short ones, at the same price, many more documents.
+    """
+    long = about([piece for piece in pieces if len(piece.ids) == length], tokens // 2)
+    short = length // 8 // 16 * 16
+    if not long or short < 64:
+        return about(pieces, tokens)
+    used = {id(piece) for piece in long}
+    others = [Piece(p.document, p.ids[:short]) for p in pieces if id(p) not in used]
+    return long + about(others, tokens - sum(len(piece.ids) for piece in long))
 
 
 def equal_length_batches(
-    sequences: list[list[int]], tokens_per_batch: int
-) -> list[dict[str, Tensor]]:
-    """Sequences of one length together, at most `tokens_per_batch` tokens a batch."""
-    by_length: dict[int, list[list[int]]] = {}
-    for sequence in sequences:
-        by_length.setdefault(len(sequence), []).append(sequence)
-    batches = []
+    pieces: list[Piece], tokens_per_batch: int
+) -> tuple[list[dict[str, Tensor]], list[list[int]]]:
+    """Pieces of one length together, and the documents they are of."""
+    by_length: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        by_length.setdefault(len(piece.ids), []).append(piece)
+    batches, names = [], []
     for length, group in sorted(by_length.items()):
         count = max(1, tokens_per_batch // length)
         for start in range(0, len(group), count):
-            batches.append({"input_ids": torch.tensor(group[start : start + count])})
-    return batches
+            some = group[start : start + count]
+            batches.append({"input_ids": torch.tensor([piece.ids for piece in some])})
+            names.append([piece.document for piece in some])
+    return batches, names
 
 
 def spread(items: list[Any], count: int) -> list[Any]:
@@ -119,13 +175,17 @@ def to_device(
         yield {name: tensor.to(device) for name, tensor in batch.items()}
 
 
-def longest_batches(batches: list[dict[str, Tensor]], tokens: int) -> list[dict[str, Tensor]]:
-    """About this many tokens of the longest sequences, none below half of the longest."""
-    ordered = sorted(batches, key=lambda batch: -next(iter(batch.values())).shape[1])
-    longest = next(iter(ordered[0].values())).shape[1]
-    chosen: list[dict[str, Tensor]] = []
-    for batch in ordered:
-        if next(iter(batch.values())).shape[1] < longest / 2 or token_count(chosen) >= tokens:
-            break
-        chosen.append(batch)
-    return chosen
+def few_tokens(
+    batches: list[dict[str, Tensor]], tokens: int, length: int
+) -> list[dict[str, Tensor]]:
+    """About so many tokens in inputs of at most `length`, a sequence each from evenly spaced
+    batches; images as they are."""
+    if "input_ids" not in batches[0]:
+        return spread(batches, 4)
+    shortened = [
+        {name: value[:1, :length] for name, value in batch.items()}
+        for batch in sorted(batches, key=lambda batch: -batch["input_ids"].shape[1])
+    ]
+    longest = shortened[0]["input_ids"].shape[1]
+    enough = [each for each in shortened if each["input_ids"].shape[1] >= longest / 2]
+    return spread(enough, max(1, round(tokens / longest)))

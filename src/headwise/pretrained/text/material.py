@@ -3,27 +3,84 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters import family_of
-from headwise.pretrained.measure.objectives import NextToken, objective_for
+from headwise.pretrained.measure.language import MaskedToken, NextToken
+from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.calibration import (
     Material,
-    default_text,
+    Piece,
+    Sample,
+    about,
     documents,
     equal_length_batches,
     every_fifth,
+    of_both_lengths,
+    packaged_text,
+    passages,
     read_text,
-    spread,
     token_count,
-    tokenise,
+    windows,
 )
+from headwise.pretrained.text.images import image_material
+from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
+from headwise.pretrained.text.masking import mask_tokens
 
-_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
+_PACKAGED = {
+    "calibration": "packaged text (encyclopaedia, speeches, novels, plays, Python, 13 languages)",
+    "held_out": "packaged text of other sources (novel, report, dictionaries, dialogue)",
+    "other": "packaged text of another kind (JavaScript, C, dialogue in 8 languages)",
+}
+_WINDOWS = {"held_out": 6, "other": 3}  # at least so many sequences, if the text has them
+
+Source = str | Path | Material | None
+"""Where calibration material comes from: a file (or folder of images), ready batches, or None."""
+
+
+class _Reader:
+    """Cuts texts as one model reads them."""
+
+    def __init__(self, model: Any, tokenizer: Any, length: int | None, seed: int) -> None:
+        self.model, self.tokenizer, self.seed = model, tokenizer, seed
+        objective = objective_for(model)
+        self.decoder = isinstance(objective, NextToken)
+        self.masked = isinstance(objective, MaskedToken)
+        self.pairs = family_of(model).reads == "text pairs"
+        longest = longest_input(model, tokenizer)
+        require(
+            length is None or longest is None or length <= longest,
+            f"length is {length}; this model takes at most {longest} tokens",
+        )
+        self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
+
+    def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
+        """All sequences of a text."""
+        cut = windows if self.decoder else passages
+        found = cut(self.tokenizer, documents(text), self.length, multiple)
+        require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
+        return found
+
+    def batches(self, pieces: list[Piece], part: int) -> tuple[list[Any], list[list[int]]]:
+        """Model inputs, and the documents they are of; `part` tells the texts' masks apart."""
+        at_once = max(self.length, min(2048, _LOGITS_AT_ONCE // _classes(self.model)))
+        if _reads_one_at_a_time(self.model):
+            at_once = 1
+        found, names = equal_length_batches(pieces, at_once)
+        if self.pairs:
+            found = [_in_halves(batch["input_ids"]) for batch in found]
+        if self.masked:
+            found = mask_tokens(found, self.tokenizer, self.seed, part)
+        return found, names
+
+
+def _in_halves(ids: Tensor) -> dict[str, Tensor]:
+    """The first half for the encoder, the second for the decoder to go on with."""
+    half = ids.shape[1] // 2
+    return {"input_ids": ids[:, :half], "decoder_input_ids": ids[:, half:]}
 
 
 def text_material(
@@ -34,55 +91,73 @@ def text_material(
     eval_text: str | Path | None = None,
     tokens: int = 20_000,
     length: int | None = None,
+    seed: int = 0,
 ) -> Material:
     """Calibrate on `text` (the packaged one by default) and judge by `eval_text`.
 
-    Without `eval_text` every fifth document (or, of a single document, window) is held out.
+    Without `eval_text` every fifth document (or, of a single document, window) is held out; of the
+    packaged text, a part from other sources. A second verdict is on packaged text of another kind
+    than the calibration text. `length` is that of the longest inputs: by default 2,048 for
+    decoders and 512 for encoders, or what the model has.
     """
-    decoder = isinstance(objective_for(model), NextToken)
-    longest = int(getattr(model.config, "max_position_embeddings", 512))
-    length = min(length or (256 if decoder else 128), longest)
-    at_once = max(length, min(2048, _LOGITS_AT_ONCE // _classes(model)))
-    source = str(text) if text else "packaged text"
-
-    def sequences(content: str, multiple: int) -> list[list[int]]:
-        pieces = documents(content, lines=not decoder)
-        found = tokenise(tokenizer, pieces, length=length, multiple=multiple, windows=decoder)
-        require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
-        return found
-
-    content = read_text(Path(text)) if text else default_text()
-    if eval_text is None:
-        calibration, held_out = every_fifth(sequences(content, 16))
+    reader = _Reader(model, tokenizer, length, seed)
+    source = str(text) if text else _PACKAGED["calibration"]
+    content = read_text(Path(text)) if text else packaged_text("calibration")
+    pieces = reader.pieces(content, source, 16)
+    if eval_text is not None:
+        held_out_source = str(eval_text)
+        held_out = reader.pieces(read_text(Path(eval_text)), held_out_source, 1)
+    elif text:
+        held_out_source = f"held-out part of {source}"
+        pieces, held_out = _split(pieces)
     else:
-        calibration, held_out = sequences(content, 16), sequences(read_text(Path(eval_text)), 1)
-    require(bool(held_out), f"{source} is too short to hold some of it out; give more text")
-    average = float(np.mean([len(sequence) for sequence in calibration]))
-    calibration = spread(calibration, max(1, int(tokens / average)))
-    held_out = spread(held_out, max(1, int(tokens / average)))
+        held_out_source = _PACKAGED["held_out"]
+        held_out = reader.pieces(packaged_text("held_out"), held_out_source, 1)
+    require(
+        bool(pieces) and bool(held_out),
+        f"{source} is too short to hold some of it out; give more text",
+    )
+    chosen = (
+        of_both_lengths(pieces, tokens, reader.length) if reader.decoder else about(pieces, tokens)
+    )
+    calibration, _ = reader.batches(chosen, 0)
+    batches, names = reader.batches(_judged(held_out, tokens // 2, reader, "held_out"), 1)
+    other = "held_out" if text else "other"
+    others = reader.pieces(packaged_text(other), "the packaged text", 1)
+    seconds = reader.batches(_judged(others, tokens // 4, reader, "other"), 2)
     return Material(
-        equal_length_batches(calibration, at_once), equal_length_batches(held_out, at_once), source
+        calibration,
+        batches,
+        source,
+        held_out_source,
+        names,
+        Sample(seconds[0], _PACKAGED[other], seconds[1]),
+        _shortage(calibration, tokens, source),
     )
 
 
-def image_material(
-    model: Any, folder: str | Path | None = None, *, images: int = 256, seed: int = 0
-) -> Material:
-    """Images of a folder, scaled to the model's size; without one, noise with natural spectra."""
-    size, channels = int(model.config.image_size), int(model.config.num_channels)
-    pixels = (
-        _read_images(Path(folder), size, images)
-        if folder
-        else _pink_images(size, channels, images, seed)
-    )
-    batches = [{"pixel_values": pixels[start : start + 8]} for start in range(0, len(pixels), 8)]
-    calibration, held_out = every_fifth(batches)
-    require(bool(held_out), f"{folder} has too few images; 40 or more are needed")
-    return Material(calibration, held_out, str(folder) if folder else "synthetic images")
+def _split(pieces: list[Piece]) -> tuple[list[Piece], list[Piece]]:
+    """Every fifth document held out whole; of a single document, every fifth window."""
+    names = sorted({piece.document for piece in pieces})
+    if len(names) < 5:
+        return every_fifth(pieces)
+    out = set(names[4::5])
+    return [p for p in pieces if p.document not in out], [p for p in pieces if p.document in out]
 
 
-Source = str | Path | Material | None
-"""Where calibration material comes from: a file (or folder of images), ready batches, or None."""
+def _judged(pieces: list[Piece], tokens: int, reader: _Reader, part: str) -> list[Piece]:
+    """About so many tokens, of the longest sequences where there are enough of them."""
+    tokens = max(tokens, _WINDOWS[part] * reader.length)
+    full = [piece for piece in pieces if len(piece.ids) == reader.length]
+    enough = reader.decoder and len(full) >= _WINDOWS[part]
+    return about(full if enough else pieces, tokens)
+
+
+def _shortage(batches: list[Any], tokens: int, source: str) -> tuple[str, ...]:
+    found = token_count(batches)
+    if found >= 0.9 * tokens:
+        return ()
+    return (f"{source} gives {found:,} calibration tokens where {tokens:,} were asked for",)
 
 
 def check_source(text: Source, eval_text: str | Path | None = None) -> None:
@@ -103,28 +178,63 @@ def material_for(
     eval_text: str | Path | None = None,
     tokens: int = 20_000,
     seed: int = 0,
+    length: int | None = None,
 ) -> Material:
     """Text for language models; images (`text` names their folder) for vision models."""
     if isinstance(text, Material):
+        require(length is None, "ready batches have their length: leave length out")
         return text
     text = None if text is None else Path(text)
     eval_text = None if eval_text is None else Path(eval_text)
     if family_of(model).reads == "images":
+        require(length is None, "length is for text; images have the model's size")
         return image_material(model, text, seed=seed)
+    require(
+        family_of(model).reads != "batches",
+        f"what {type(model).__name__} reads is not text alone: give batches of its inputs, as a "
+        "headwise.pretrained.Material",
+    )
     require(
         tokenizer is not None,
         "text needs a tokenizer: give the model's as `tokenizer`, or the model by its name",
     )
-    return text_material(model, tokenizer, text, eval_text=eval_text, tokens=tokens)
+    return text_material(
+        model, tokenizer, text, eval_text=eval_text, tokens=tokens, length=length, seed=seed
+    )
+
+
+def check_material(model: Any, material: Material) -> None:
+    """Refuse batches that the model cannot read: padding, token numbers beyond its vocabulary."""
+    require(bool(material.calibration), "there is nothing to calibrate on")
+    require(bool(material.held_out), "there is no held-out text to judge by; give more text")
+    rows = _embedded_tokens(model)
+    for batch in [*material.calibration, *(b for s in material.samples for b in s.batches)]:
+        mask = batch.get("attention_mask")
+        require(
+            mask is None or bool(mask.bool().all()),
+            "a batch has padding (zeros in its attention_mask); group inputs by equal length",
+        )
+        ids = batch.get("input_ids")
+        if ids is None or rows is None:
+            continue
+        largest, smallest = int(ids.max()), int(ids.min())
+        if largest >= rows or smallest < 0:
+            wrong = largest if largest >= rows else smallest
+            raise InputError(
+                f"the text has token number {wrong}, and the model's vocabulary {rows:,} tokens "
+                f"(0 to {rows - 1:,}): is the tokenizer another model's?"
+            )
+
+
+def _embedded_tokens(model: Any) -> int | None:
+    table = model.get_input_embeddings()
+    return table.num_embeddings if isinstance(table, torch.nn.Embedding) else None
 
 
 def describe(material: Material) -> str:
-    """What was calibrated on and judged by, in a line."""
+    """What was calibrated on, in a line."""
     kind = "pixels" if "pixel_values" in material.calibration[0] else "tokens"
-    return (
-        f"{material.source}: {token_count(material.calibration):,} {kind} to calibrate, "
-        f"{token_count(material.held_out):,} held out"
-    )
+    return f"{material.source}: {token_count(material.calibration):,} {kind} to calibrate"
 
 
 def _classes(model: Any) -> int:
@@ -135,31 +245,11 @@ def _classes(model: Any) -> int:
     )
 
 
-def _read_images(folder: Path, size: int, count: int) -> Tensor:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise InputError("reading images needs Pillow: pip install pillow") from error
-    require(folder.is_dir(), f"{folder} is not a folder of images")
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGE_SUFFIXES)
-    require(bool(paths), f"{folder} has no image ({', '.join(sorted(_IMAGE_SUFFIXES))})")
-    pixels = []
-    for path in spread(paths, count):
-        try:
-            with Image.open(path) as image:
-                array = np.asarray(image.convert("RGB").resize((size, size)), np.float32)
-        except OSError as error:
-            raise InputError(f"{path} is not an image that can be read") from error
-        pixels.append(torch.from_numpy(array).permute(2, 0, 1) / 127.5 - 1)
-    return torch.stack(pixels)
-
-
-def _pink_images(size: int, channels: int, count: int, seed: int) -> Tensor:
-    """Gaussian fields with power falling as 1/f², as in photographs; scaled to [−1, 1]."""
-    rng = np.random.default_rng([seed, 2])
-    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None, :])
-    frequency[0, 0] = 1.0
-    noise = rng.standard_normal((count, channels, size, size))
-    fields = np.fft.irfft2(np.fft.rfft2(noise) / frequency, s=(size, size))
-    fields /= 3 * fields.std(axis=(1, 2, 3), keepdims=True)
-    return torch.from_numpy(fields.clip(-1, 1).astype(np.float32))
+def _reads_one_at_a_time(model: Any) -> bool:
+    """Decoders that classify look for the last token by the padding before it; without a padding
+    token they take one sequence at a time."""
+    return (
+        type(model).__name__.endswith("ForSequenceClassification")
+        and getattr(model.config, "pad_token_id", None) is None
+        and not isinstance(objective_for(model), NextToken)
+    )

@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from headwise.core.errors import require
 from headwise.theory.allocation.exact import search
+from headwise.theory.checks import number, numbers, sequence, shown
 
 Array = np.ndarray
 
@@ -30,13 +31,15 @@ class Item:
     losses: Float[Array, " options"]
 
     def __post_init__(self) -> None:
+        for name in ("costs", "losses"):
+            numbers(name, getattr(self, name))
+            require(
+                isinstance(getattr(self, name), np.ndarray),
+                f"{name} must be an array of numbers, not {shown(getattr(self, name))}",
+            )
         require(
             self.costs.shape == self.losses.shape and self.costs.ndim == 1 and len(self.costs) > 0,
             "an item has as many costs as losses, and at least one of each",
-        )
-        require(
-            bool(np.isfinite(self.costs).all() and np.isfinite(self.losses).all()),
-            "costs and losses must be finite",
         )
 
 
@@ -61,6 +64,7 @@ def choose(items: Sequence[Item], budget: float, *, exact: bool = True) -> Choic
 
     `exact=False` stops at the hulls, which is faster and enough where options are many and small.
     """
+    items, budget = sequence("items", items, Item, "items"), number("budget", budget)
     require(len(items) > 0, "there is nothing to choose: give at least one item")
     hulls = [lower_hull(item) for item in items]
     least = sum(float(item.costs.min()) for item in items)
@@ -87,6 +91,8 @@ def choose(items: Sequence[Item], budget: float, *, exact: bool = True) -> Choic
 
 def lower_bound(items: Sequence[Item], budget: float, price: float) -> float:
     """No choice within the budget has less loss than this, whatever the price ≥ 0."""
+    items, budget = sequence("items", items, Item, "items"), number("budget", budget)
+    require((price := number("price", price)) >= 0, f"price is {price:g}; it is at least 0")
     return sum(float((i.losses + price * i.costs).min()) for i in items) - price * budget
 
 

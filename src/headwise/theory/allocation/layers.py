@@ -9,7 +9,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.shown import Printed
 from headwise.theory.allocation.costs import cost_function
 from headwise.theory.allocation.knapsack import Item, choose
-from headwise.theory.checks import whole
+from headwise.theory.checks import number, numbers, sequence, shown, whole
 
 Shape = tuple[int, int, int]
 """heads, qk_dim, v_dim."""
@@ -23,14 +23,16 @@ class LayerCurve:
     losses: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        shapes = sequence("shapes", self.shapes, tuple, "shapes (heads, qk_dim, v_dim)")
+        losses = numbers("losses", self.losses)
         require(
-            len(self.shapes) == len(self.losses) >= 1,
+            len(shapes) == len(losses) >= 1,
             "a layer's curve has a loss for every shape, and at least one shape",
         )
-        require(
-            all(len(shape) == 3 and min(shape) >= 1 for shape in self.shapes),
-            "a shape is (heads, qk_dim, v_dim), each at least 1",
-        )
+        for shape in shapes:
+            require(len(shape) == 3, f"a shape is (heads, qk_dim, v_dim), not {shown(shape)}")
+            for name, value in zip(("heads", "qk_dim", "v_dim"), shape, strict=True):
+                whole(f"{name} of a shape", value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,8 @@ def allocate(
     `multiple` admits only head dimensions that hardware likes, such as multiples of 4, 8 or 16:
     they are left out before solving, so that nothing is lost by rounding afterwards.
     """
+    curves = sequence("curves", curves, LayerCurve, "layer curves")
+    budget = number("budget", budget)
     cost_of = cost_function(counts, width, length)
     multiple = whole("multiple", multiple)
     items, admitted = [], []

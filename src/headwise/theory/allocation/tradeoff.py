@@ -1,9 +1,10 @@
 """Heads against dimension: error(H, d) ≈ a·H^(−q) + b·tail(d), fitted to a measured sweep.
 
 The paper's picture: more heads extract more, wider heads lose less, and H·d is what a layer may
-spend. Fitted by relative least squares with a, b ≥ 0; intervals are a bootstrap of the residuals
-of all runs, so that they hold the scatter over seeds and the misfit of the form. A quantity that
-the sweep does not determine is named as such instead of being given a number.
+spend. Fitted by least squares of logarithms; the intervals are those of `profile`, from the scatter
+of all runs about the fit, so that they hold the scatter over seeds and the misfit of the form. A
+quantity that the settings cannot determine (`design`), or that these errors do not, is named as
+such instead of being given a number.
 """
 
 from collections.abc import Callable
@@ -12,15 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.shown import Printed
-from headwise.theory.allocation.profile import ProfileGrid, fit_all, refine
-from headwise.theory.checks import positive, whole
+from headwise.theory.allocation.design import PARAMETERS, undetermined
+from headwise.theory.allocation.profile import (
+    LEAST,
+    MOST,
+    Sweep,
+    best_fits,
+    one_term,
+    profile_intervals,
+)
+from headwise.theory.checks import number, numbers, positive, whole
 
 Array = np.ndarray
 Tail = Callable[[Array], Array]
 
-LEVEL = 0.95
 _SEEN_WITHIN = 0.9  # an interval that covers more of the sweep than this says nothing
 
 
@@ -67,7 +75,7 @@ class Tradeoff(Printed):
     heads_seen: tuple[int, int]
     dims_seen: tuple[int, int]
     tail: Tail | None = None
-    draws: Array = field(repr=False)  # bootstrap rows of (a, q, b, s)
+    draws: Array = field(repr=False)  # plausible rows of (a, q, b, s)
 
     def __str__(self) -> str:
         numbers = {
@@ -110,7 +118,9 @@ class Tradeoff(Printed):
         grid = np.geomspace(low, high, 513)
         found = grid[_model(self.draws, grid, budget / grid, self.tail).argmin(-1)]
         best = float(grid[self.error(grid, budget / grid).argmin()])
-        estimate = _estimate(best, found)
+        step = grid[1] / grid[0]  # the grid knows no optimum better than that
+        ends = np.quantile(found, [0.025, 0.975]) * [1 / step, step]
+        estimate = _estimate(best, *np.clip(ends, grid[0], grid[-1]))
         if best in (grid[0], grid[-1]):
             more = "at most" if best == grid[0] else "at least"
             return unknown(f"the error is least at the sweep's edge, so it is {more} {best:.3g}")
@@ -133,46 +143,83 @@ def fit_tradeoff(
     *,
     tail: Tail | None = None,
     floor: float = 0.0,
-    draws: int = 400,
+    draws: int = 200,
     seed: int = 0,
 ) -> Tradeoff:
     """Fit the trade-off to runs (a row each; several seeds of a setting are several rows).
 
     `tail` is a known decreasing function of the dimension, such as the tail of a spectrum;
     without one, tail(d) = d^(−s) with s fitted. `floor` is an error that nothing can go below.
+    `draws` simulated sweeps calibrate the intervals; an optimum's is taken from as many fits that
+    are as plausible as the best.
     """
-    h, d, y = (np.asarray(each, dtype=float).ravel() for each in (heads, dims, errors))
-    y = y - floor
-    draws = whole("draws", draws, least=50, most=100_000)
+    h, d, y = (
+        numbers(name, each) for name, each in (("heads", heads), ("dims", dims), ("errors", errors))
+    )
+    y = y - number("floor", floor)
+    draws, seed = whole("draws", draws, least=50, most=100_000), whole("seed", seed, least=0)
+    require(tail is None or callable(tail), "tail is a function of the dimension, or None")
     require(len(h) == len(d) == len(y) and len(y) >= 3, "give as many heads, dims and errors")
-    require(bool(np.isfinite(y).all() and (y > 0).all()), "errors must be finite and above floor")
+    require(bool((y > 0).all()), "errors must be finite and above floor")
     require(bool((h >= 1).all() and (d >= 1).all()), "heads and dims must be at least 1")
-    grid = ProfileGrid.of(h, d, tail)
+    sweep = Sweep(h, d, np.log(y), tail)
+    _check_tail(sweep)
+    found, costs = best_fits(sweep)
+    best, least = found[0], float(costs[0])
+    fitted = sweep.model(best[None])[0][0]
+    intervals = profile_intervals(sweep, found, least, draws, seed)
+    estimates = [_estimate(best[k], *intervals[k], logarithm=k in (0, 2)) for k in range(4)]
     cell = _cells(h, d)
-    typical = np.exp(_cell_means(np.log(y), cell))
-    first = fit_all(grid, typical[cell], y[None])
-    best, fitted = refine(grid, typical[cell], y, first)
-    residuals = np.log(y) - np.log(fitted)
-    freedom = max(1, len(y) - (4 if tail is None else 3))
-    rng = np.random.default_rng([seed, 8])
-    resampled = rng.choice(residuals - residuals.mean(), size=(draws, len(y)))
-    resampled *= np.sqrt(len(y) / freedom)
-    drawn = fit_all(grid, fitted, fitted * np.exp(resampled))
-    estimates = [_estimate(float(value), drawn[:, i]) for i, value in enumerate(best)]
+    freedom = max(1, sweep.freedom)
     return Tradeoff(
         head_scale=estimates[0],
         exponent=estimates[1],
         tail_scale=estimates[2],
         tail_exponent=estimates[3] if tail is None else None,
         floor=floor,
-        scatter=float(np.sqrt(np.square(residuals).sum() / freedom)),
-        misfit=_lack_of_fit(np.log(y), np.log(fitted), cell, 4 if tail is None else 3),
-        unidentified=_unidentified(h, d, cell, estimates, grid, tail),
+        scatter=float(np.sqrt(least / freedom)),
+        misfit=_lack_of_fit(sweep.logs, fitted, cell, sweep.parameters),
+        unidentified=_unidentified(sweep, least, estimates),
         heads_seen=(int(h.min()), int(h.max())),
         dims_seen=(int(d.min()), int(d.max())),
         tail=tail,
-        draws=drawn,
+        draws=_plausible(sweep, best, least, draws, seed),
     )
+
+
+def _check_tail(sweep: Sweep) -> None:
+    if sweep.tail is None:
+        return
+    try:
+        returned = sweep.tail(sweep.dims)
+    except Exception as error:  # whatever the user's function raises becomes a sentence
+        raise InputError(
+            f"tail, called on an array of dimensions, raised {type(error).__name__}: {error}"
+        ) from error
+    given = numbers("what tail returns", returned)
+    require(
+        len(given) == len(sweep.dims) and bool((given >= 0).all() and (given > 0).any()),
+        "tail returns one number a dimension: finite, not negative, and not all zero",
+    )
+
+
+def _plausible(sweep: Sweep, best: Array, least: float, draws: int, seed: int) -> Array:
+    """Rows of (a, q, b, s) as sure as the fit: Student's distribution about it, by linearisation.
+
+    Its covariance is that of least squares; its heavier tails are what f degrees of freedom leave
+    unknown of the scatter.
+    """
+    freedom = max(1, sweep.freedom)
+    jacobian = sweep.model(best[None])[1][0]
+    sizes, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+    spread = np.where(sizes > 1e-14 * sizes[-1], 1 / np.sqrt(np.maximum(sizes, 1e-300)), 0.0)
+    rng = np.random.default_rng([seed, 8])
+    normal = rng.standard_normal((draws, 4)) * spread @ vectors.T
+    scale = np.sqrt(least / freedom / (rng.chisquare(freedom, (draws, 1)) / freedom))
+    rows = best + scale * normal
+    rows[:, [1, 3]] = np.clip(rows[:, [1, 3]], LEAST, MOST)
+    rows[:, [0, 2]] = np.exp(np.clip(rows[:, [0, 2]], -60, 60))
+    return np.asarray(rows)
 
 
 def _model(rows: Array, heads: Array, dim: Array, tail: Tail | None) -> Array:
@@ -182,9 +229,9 @@ def _model(rows: Array, heads: Array, dim: Array, tail: Tail | None) -> Array:
     return values[0] if len(rows) == 1 else values
 
 
-def _estimate(value: float, draws: Array) -> Estimate:
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(value, min(value, float(low)), max(value, float(high)))
+def _estimate(value: float, low: float, high: float, logarithm: bool = False) -> Estimate:
+    ends = (float(value), min(float(value), float(low)), max(float(value), float(high)))
+    return Estimate(*(np.exp(ends).tolist() if logarithm else ends))
 
 
 def _cells(h: Array, d: Array) -> Array:
@@ -208,29 +255,31 @@ def _lack_of_fit(logs: Array, fitted: Array, cell: Array, params: int) -> float 
     return float(f.sf(apart / between / (scatter / within), between, within))
 
 
-def _unidentified(
-    h: Array, d: Array, cell: Array, estimates: list[Estimate], grid: ProfileGrid, tail: Tail | None
-) -> dict[str, str]:
-    reasons: dict[str, str] = {}
-    needed = 4 if tail is None else 3
-    if cell.max() + 1 < needed:
-        every = ("head_scale", "exponent", "tail_scale", "tail_exponent")[:needed]
-        return dict.fromkeys(every, f"{cell.max() + 1} settings cannot determine {needed} numbers")
-    sides = [("head_scale", "exponent", h, "number of heads", grid.exponents, 0)]
-    if tail is None:
-        sides.append(("tail_scale", "tail_exponent", d, "dimension", grid.tail_exponents, 2))
-    elif len(set(d)) == 1:
-        reasons["tail_scale"] = "the dimension never varies"
-    for scale, power, varied, name, exponents, index in sides:
+def _unidentified(sweep: Sweep, least: float, estimates: list[Estimate]) -> dict[str, str]:
+    """What the settings cannot determine, or else what these errors do not."""
+    names = PARAMETERS[: sweep.parameters]
+    reasons = undetermined(sweep.heads, sweep.dims, sweep.tail)
+    if reasons:
+        return reasons
+    if sweep.freedom < 1:
+        why = f"{len(sweep.logs)} runs for {len(names)} unknowns leave no scatter to judge by; "
+        return dict.fromkeys(names, why + "more seeds or settings would")
+    without = one_term(sweep, least)
+    sides = (("number of heads", 0), ("dimension", 2))
+    for (name, index), unneeded in zip(sides, without, strict=True):
+        scale, power = PARAMETERS[index], PARAMETERS[index + 1]
+        fitted_power = power in names
         low, high = estimates[index + 1].low, estimates[index + 1].high
-        if len(set(varied)) == 1:
-            reasons[scale] = reasons[power] = f"the {name} never varies"
-        elif estimates[index].low <= 0:
-            reasons[scale] = reasons[power] = f"the error may not depend on the {name} at all"
-        elif low <= exponents[0] or high >= exponents[-1]:
-            reasons[scale] = reasons[power] = (
+        if unneeded:
+            why = f"the error may not depend on the {name} at all"
+        elif fitted_power and (low <= LEAST or high >= MOST):
+            why = (
                 f"{scale} and {power} can be exchanged for each other: every {power} from "
-                f"{low:.2g} to {high:.2g} fits (the search ends at {exponents[0]:.2g} and "
-                f"{exponents[-1]:.2g})"
+                f"{low:.2g} to {high:.2g} fits (the search ends at {LEAST:.2g} and {MOST:.2g})"
             )
+        else:
+            continue
+        reasons[scale] = why
+        if fitted_power:
+            reasons[power] = why
     return reasons

@@ -2,10 +2,16 @@
 
 from typing import Literal
 
-from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
-from headwise.theory.checks import whole
-from headwise.theory.head_count.common import PAPER, REGULAR, feature_sizes
+from headwise.theory.checks import one_of, whole
+from headwise.theory.head_count.common import (
+    APPROXIMABLE,
+    BOUNDED,
+    PAPER,
+    REGULAR,
+    RELAXED,
+    feature_sizes,
+)
 
 Smoothness = Literal["barron", "worst case"]
 
@@ -22,10 +28,7 @@ def parameters_sufficient(
     intrinsic_dim, length = feature_sizes(intrinsic_dim, length)
     heads, head_dim = whole("heads", heads), whole("head_dim", head_dim)
     token_dim = whole("token_dim", token_dim)
-    require(
-        smoothness in ("barron", "worst case"),
-        f"smoothness must be 'barron' or 'worst case', not {smoothness!r}",
-    )
+    one_of("smoothness", smoothness, ("barron", "worst case"))
     gamma = 2 if smoothness == "barron" else max(token_dim, intrinsic_dim)
     approximable = (
         f"f_i and F_0 are approximated within δ by two-layer networks of width C/δ^{gamma} "
@@ -122,8 +125,8 @@ def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
     per_layer = -(-intrinsic_dim // layers)
     if layers == 1:
         statement = (
-            f"{intrinsic_dim} heads of dimension 2 are enough (2(1)); with fewer, the parameters "
-            "explode on long sequences (2(2))."
+            f"{intrinsic_dim} heads of dimension 2 are enough (2(1)); with fewer, and weights that "
+            "do not grow with the accuracy, the parameters explode on long sequences (2(2))."
         )
     else:
         statement = f"layers·heads ≥ {intrinsic_dim} asks for {per_layer} heads in each layer."
@@ -134,5 +137,11 @@ def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
         statement=statement,
         source=f"{PAPER}, " + ("theorem 2" if layers == 1 else "conjecture on L layers"),
         status=Status.PROVED if layers == 1 else Status.CONJECTURED,
-        assumptions=(REGULAR, "The sequence is long: see lower_bound_exponent for how long."),
+        assumptions=(
+            f"That they are enough: {APPROXIMABLE}",
+            f"That fewer are not: {REGULAR}",
+            f"That fewer are not: {BOUNDED}",
+            f"That fewer are not: {RELAXED}",
+            "The sequence is long: see lower_bound_exponent for how long.",
+        ),
     )

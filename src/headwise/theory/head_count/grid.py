@@ -11,7 +11,8 @@ from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.shown import Tabled
 from headwise.theory.bound import BoundVerdict
-from headwise.theory.checks import positive, whole
+from headwise.theory.checks import positive, shown, whole
+from headwise.theory.directed import floor_float
 from headwise.theory.head_count.common import feature_sizes
 from headwise.theory.head_count.too_few import SET_FRACTION, exponent_formula
 
@@ -74,15 +75,25 @@ def phase_map(
     set_fraction: float = SET_FRACTION,
 ) -> PhaseMap:
     """`lower_bound_exponent` on a grid."""
-    require(len(heads) > 0 and len(lengths) > 0, "phase_map needs at least one head and one length")
+    heads, lengths = (
+        each.tolist() if isinstance(each, np.ndarray) else each for each in (heads, lengths)
+    )
+    for name, given in (("heads", heads), ("lengths", lengths)):
+        require(
+            isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0,
+            f"{name} must be a list of at least one whole number, not {shown(given)}",
+        )
     head_axis = np.array([whole("heads", count) for count in heads])
     length_axis = np.array([feature_sizes(intrinsic_dim, length)[1] for length in lengths])
+    intrinsic_dim = whole("intrinsic_dim", intrinsic_dim)
     head_dim = whole("head_dim", head_dim)
     set_fraction = positive("set_fraction", set_fraction, most=1)
     exponent = np.array(
         [
             [
-                exponent_formula(int(count), intrinsic_dim, int(length), head_dim, set_fraction)
+                floor_float(
+                    exponent_formula(int(count), intrinsic_dim, int(length), head_dim, set_fraction)
+                )
                 for length in length_axis
             ]
             for count in head_axis

@@ -7,7 +7,8 @@ temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead
 import math
 
 from headwise.theory.bound import Bound, BoundVerdict, Status, readable
-from headwise.theory.checks import positive, whole
+from headwise.theory.checks import one_of, positive, whole
+from headwise.theory.directed import UNIT, up
 
 
 def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> Bound:
@@ -24,15 +25,16 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
     """
     count = whole("count", count, most=None)
     temperature = positive("temperature", temperature)
+    one_of("sharp", sharp, (True, False))
     if count == 1:
         value = 0.0
     elif sharp:
         from scipy.special import wrightomega
 
         # W(e^x) is Wright's omega of x: no overflow, however long the sequence.
-        value = temperature * float(wrightomega(math.log(count - 1) - 1))
+        value = up(temperature * float(wrightomega(math.log(count - 1) - 1)), 64 * UNIT)
     else:
-        value = temperature * math.log(count)
+        value = up(temperature * math.log(count))
     return Bound(
         quantity="largest error of a softmax-weighted mean as a minimum",
         value=value,
@@ -64,8 +66,10 @@ def softmax_leakage(outside: int, temperature: float, gate: float, value_range: 
         mass = 0.0
     else:
         log_terms = math.log(outside) - (gate - value_range) / temperature
-        mass = 1 / (1 + math.exp(min(-log_terms, 700.0)))
-    value = mass * value_range
+        # An error of the exponent is a relative error of the mass; below e^-700 it is rounded up.
+        doubt = 8 * UNIT * (1 + abs(log_terms) + (gate + value_range) / temperature)
+        mass = min(1.0, up(1 / (1 + math.exp(min(-log_terms, 700.0))), min(doubt, 1.0)))
+    value = up(mass * value_range)
     return Bound(
         quantity="largest error that ignored positions add",
         value=value,

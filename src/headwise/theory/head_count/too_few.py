@@ -4,10 +4,10 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
-from headwise.theory.checks import positive, whole
-from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, feature_sizes
+from headwise.theory.checks import one_of, positive, whole
+from headwise.theory.directed import floor_float
+from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, RELAXED, feature_sizes
 
 SET_FRACTION = 1 / 4
 """The paper's targets have |S_i| ≥ length/4."""
@@ -15,10 +15,10 @@ SET_FRACTION = 1 / 4
 
 def exponent_formula(
     heads: int, intrinsic_dim: int, length: int, head_dim: int, set_fraction: float
-) -> float:
-    """k of theorem 2(2) as printed, negative values included; rounded once: its sign is right."""
+) -> Fraction:
+    """k of theorem 2(2) as printed, negative values included, exactly."""
     positions = _as_written(set_fraction) * length
-    return float((positions - heads - intrinsic_dim + 1) / ((head_dim + 1) * heads + 1) - 1)
+    return (positions - heads - intrinsic_dim + 1) / ((head_dim + 1) * heads + 1) - 1
 
 
 def lower_bound_exponent(
@@ -41,19 +41,23 @@ def lower_bound_exponent(
     intrinsic_dim, length = feature_sizes(intrinsic_dim, length)
     heads, head_dim = whole("heads", heads), whole("head_dim", head_dim)
     set_fraction = positive("set_fraction", set_fraction, most=1)
-    require(readout_layers in (2, 5), f"readout_layers must be 2 or 5, not {readout_layers!r}")
-    exponent = exponent_formula(heads, intrinsic_dim, length, head_dim, set_fraction)
+    one_of("readout_layers", readout_layers, (2, 5))
+    exact = exponent_formula(heads, intrinsic_dim, length, head_dim, set_fraction)
     if readout_layers == 5:
-        exponent /= 4  # the paper's relaxation: Ω(1/ε^(k/4)) for a five-layer readout
+        exact /= 4  # the paper's relaxation: Ω(1/ε^(k/4)) for a five-layer readout
+    exponent = floor_float(exact)
 
     value: float | None = None
     if heads >= intrinsic_dim:
         verdict = BoundVerdict.NOT_APPLICABLE
         statement = (
-            f"{heads} heads are enough for {intrinsic_dim} features: the bound is about fewer "
-            "heads than features. Theorem 2(1) promises an efficient network here."
+            f"{heads} heads are no fewer than {intrinsic_dim} features: the bound is about fewer. "
         )
-    elif exponent <= 0:
+        if head_dim >= 2:
+            statement += "Theorem 2(1) promises an efficient network here (under assumption 3)."
+        else:
+            statement += "Theorem 2(1) promises an efficient network from head_dim 2 on, not at 1."
+    elif exact <= 0:
         verdict = BoundVerdict.VACUOUS
         statement = (
             f"The formula gives k = {exponent:.4g}, which forbids nothing. With {heads} of "
@@ -81,6 +85,7 @@ def lower_bound_exponent(
             f"Every feature looks at {set_fraction:g} of the {length:,} positions or more.",
             REGULAR,
             BOUNDED,
+            RELAXED,
             f"The readout has {readout_layers} layers.",
         ),
     )

@@ -26,22 +26,12 @@ Every term is ≥ 0, so a sum that stops at some degree is still a bound.
 """
 
 import math
-from typing import Literal
-
-import numpy as np
-from jaxtyping import Float
 
 from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status, readable
 from headwise.theory.checks import positive, whole
-from headwise.theory.rank.harmonics import (
-    log_dimensions,
-    log_invariant_dimensions,
-    log_sign_masses,
-    odd_degrees,
-)
-
-Values = Literal["general", "scalar"]
+from headwise.theory.rank.curve import HarmonicCurve, Values, check_degree, check_values
+from headwise.theory.rank.harmonics import log_sign_masses, odd_degrees
 
 PLATEAU = 0.5 * (1 - 2 / math.pi)
 """What is left in high dimension when only the linear part (degree 1) of the target is fitted."""
@@ -51,10 +41,7 @@ HIGHEST_DEGREE = 399
 
 LARGEST_DIM = 10**6
 """Of the points; up to here the sums are exact enough in double precision."""
-MOST_DIGITS = 4000
-"""`heads_needed` stops counting here: Python prints no integer of more than 4300 digits."""
 
-_EXACT = 2**40
 _SOURCE = "harmonic dimension count, proof in headwise.theory.rank.lower_bound"
 _FULL_RANK = "rank paper (arXiv 2407.16153), theorem 1"
 
@@ -70,7 +57,7 @@ def error_lower_bound(
     """The least mean-square error of any layer of `heads` heads of rank `rank`."""
     dim, rank = _sizes(dim, rank)
     heads = whole("heads", heads, most=None)
-    curve = _Curve(dim, rank, values, highest_degree)
+    curve = _curve(dim, rank, values, highest_degree)
     value = curve.error(math.log(heads)) if rank < dim else 0.0
     many = f"{readable(heads)} head{'s' if heads > 1 else ''} of rank {rank}"
     if rank == dim:
@@ -83,7 +70,8 @@ def error_lower_bound(
         verdict = BoundVerdict.HOLDS
         statement = (
             f"No attention layer of {many} in dimension {dim} has a mean-square error below "
-            f"{value:.4f} at finding the nearer of two points. Answering zero scores 1; one head "
+            f"{math.floor(value * 1e4) / 1e4:.4f} at finding the nearer of two points. "
+            "Answering zero scores 1; one head "
             f"of full rank {dim} scores 0."
         )
     kept = value if verdict is BoundVerdict.HOLDS else None
@@ -101,12 +89,12 @@ def heads_needed(
 ) -> Bound:
     """The least number of heads that `error_lower_bound` does not rule out at this error.
 
-    Exact for this sum up to 2^40 heads; beyond that ten significant digits, as many as double
-    precision holds. Cut at 10^4000, which is still a true "at least".
+    Rounded down where double precision does not hold the last digit, and beyond 2^40 heads to ten
+    significant digits; cut at 10^4000. All of these are still a true "at least".
     """
     dim, rank = _sizes(dim, rank)
     error = positive("error", error)
-    curve = _Curve(dim, rank, values, highest_degree)
+    curve = _curve(dim, rank, values, highest_degree)
     value: int | None
     if rank == dim:
         value, verdict = 1, BoundVerdict.HOLDS
@@ -114,14 +102,18 @@ def heads_needed(
     elif error >= 1:
         value, verdict = None, BoundVerdict.VACUOUS
         statement = "Answering zero has a mean-square error of 1: no head is needed."
+    elif (needed := curve.heads(error)) == 1:
+        value, verdict = None, BoundVerdict.VACUOUS
+        statement = (
+            f"The bound does not rule out one head of rank {rank} at an error of {error:g}: it "
+            f"begins to say something below {curve.error(0.0):.4g}."
+        )
     else:
-        value, verdict = curve.heads(error), BoundVerdict.HOLDS
+        value, verdict = needed, BoundVerdict.HOLDS
         statement = (
             f"A mean-square error of {error:g} at finding the nearer of two points in dimension "
             f"{dim} takes at least {readable(value)} heads of rank {rank}. One head of full rank "
             f"{dim} reaches 0."
-            if value > 1
-            else f"The bound does not rule out one head of rank {rank} at an error of {error:g}."
         )
     assumptions = _assumptions(values, highest_degree)
     return _bound("least number of heads", value, verdict, statement, assumptions, rank == dim)
@@ -144,61 +136,10 @@ def low_rank_bound(
     return heads_needed(dim, rank, error, values, highest_degree=highest_degree)
 
 
-class _Curve:
-    """The bound as a function of log(heads), for one dimension and rank."""
-
-    def __init__(self, dim: int, rank: int, values: Values, highest_degree: int) -> None:
-        highest_degree = whole("highest_degree", highest_degree, most=2**20 - 1)
-        degrees = odd_degrees(highest_degree)
-        self.mass: Float[np.ndarray, " degrees"] = np.exp(log_sign_masses(dim, highest_degree))
-        self.log_share = (  # log D(rank,ℓ)/N(dim,ℓ): the part of a degree that one head can cover
-            _log_coverage(rank, degrees, values) - log_dimensions(dim, highest_degree)[degrees]
-        )
-
-    def error(self, log_heads: float) -> float:
-        uncovered = -np.expm1(np.minimum(log_heads + self.log_share, 0))
-        return float(0.5 * np.sum(self.mass * uncovered))
-
-    def heads(self, error: float) -> int:
-        """The inverse: the curve falls from error(log 1) to 0, so bisect in log(heads)."""
-        if self.error(0.0) <= error:
-            return 1
-        low, high = 0.0, -float(self.log_share.min())
-        while high - low > 1e-15 * high:
-            middle = (low + high) / 2
-            if middle in (low, high):
-                break
-            low, high = (low, middle) if self.error(middle) <= error else (middle, high)
-        if high > math.log(_EXACT):
-            return _power_of_e(high)
-        heads = round(math.exp(high))
-        while self.error(math.log(heads)) > error:
-            heads += 1
-        while heads > 1 and self.error(math.log(heads - 1)) <= error:
-            heads -= 1
-        return heads
-
-
-def _log_coverage(rank: int, degrees: np.ndarray, values: Values) -> Float[np.ndarray, " degrees"]:
-    """log D(rank, ℓ): the dimensions of degree ℓ that one head can reach."""
-    require(
-        values in ("general", "scalar"), f"values must be 'general' or 'scalar', not {values!r}"
-    )
-    log_invariant = log_invariant_dimensions(rank, int(degrees[-1]) + 2)
-    if values == "scalar":
-        return np.asarray(log_invariant[degrees])
-    below = np.where(degrees >= 2, log_invariant[np.maximum(degrees - 2, 0)], -np.inf)
-    sides = np.logaddexp(below, log_invariant[degrees + 2])
-    return np.asarray(np.logaddexp(log_invariant[degrees], sides))
-
-
-def _power_of_e(log_value: float) -> int:
-    """e^log_value to ten digits, rounded up, as an integer of at most `MOST_DIGITS` digits."""
-    log10 = log_value / math.log(10)
-    if log10 >= MOST_DIGITS:
-        return int(10**MOST_DIGITS)
-    exponent = math.floor(log10)
-    return math.ceil(10 ** (log10 - exponent) * 10**9) * int(10 ** (exponent - 9))
+def _curve(dim: int, rank: int, values: Values, highest_degree: int) -> HarmonicCurve:
+    check_values(values)
+    highest = check_degree(highest_degree)
+    return HarmonicCurve(dim, rank, values, odd_degrees(highest), log_sign_masses(dim, highest))
 
 
 def _sizes(dim: int, rank: int) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from jaxtyping import Float
 
 from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
+from headwise.theory.checks import numbers
 from headwise.theory.rank.harmonics import (
     log_dimensions,
     log_sign_eigenvalues,
@@ -113,9 +114,10 @@ def _target(
 
 
 def _directions(name: str, vectors: np.ndarray) -> Float[np.ndarray, "heads dim"]:
-    vectors = np.asarray(vectors, dtype=float)
+    flat = numbers(name, vectors)
+    vectors = flat.reshape(np.asarray(vectors).shape)
     require(
-        vectors.ndim == 2 and len(vectors) > 0 and vectors.shape[1] >= 2,
+        vectors.ndim == 2 and len(vectors) > 0 and vectors.shape[-1] >= 2,
         f"{name} must be an array of heads × dim with dim ≥ 2, not of shape {vectors.shape}",
     )
     gigabytes = 8e-9 * len(vectors) ** 2

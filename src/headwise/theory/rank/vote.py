@@ -13,6 +13,7 @@ import numpy as np
 
 from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import whole
+from headwise.theory.directed import UNIT, up
 
 _NODES = 400
 _SETTING = "Two orthogonal points and a query, each uniform on the sphere; directions are random."
@@ -37,13 +38,15 @@ def vote_error(dim: int, heads: int) -> VoteError:
 
     *Upper.* Hoeffding: P(wrong | φ) ≤ exp(-2·heads·φ²/π²); and cos φ ≤ exp(-φ²/2) gives, with
     c = 2·heads/π² + (dim-2)/2 and ∫ exp(-cφ²) ≤ ½√(π/c), the closed form
-    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than guessing: P(wrong) ≤ ½.
+    P(wrong) ≤ Γ(dim/2)/(Γ((dim-1)/2) √c). A vote is never worse than guessing, P(wrong) ≤ ½: from
+    an error of 1 on this says nothing and is called vacuous.
     """
     dim, heads = whole("dim", dim, least=2, most=10**6), whole("heads", heads, most=10**9)
     estimate = 2 / math.pi * math.atan(math.pi / 2 * math.sqrt(dim / heads))
     log_density = math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2)
     decay = 2 * heads / math.pi**2 + (dim - 2) / 2
-    upper = min(2 * math.exp(log_density) / math.sqrt(decay), 1.0)
+    doubt = 16 * UNIT * (1 + abs(math.lgamma(dim / 2)) + abs(math.lgamma((dim - 1) / 2)))
+    upper = up(2 * math.exp(log_density) / math.sqrt(decay), doubt)
     expected = 2 * _probability_wrong(dim, heads, decay)
     voters = f"{heads:,} voters of rank 1 in dimension {dim}"
     return VoteError(
@@ -64,16 +67,19 @@ def vote_error(dim: int, heads: int) -> VoteError:
         ),
         upper=_bound(
             "upper bound",
-            upper,
-            f"{voters} have an error of at most {upper:.4f}",
+            upper if upper < 1 else None,
+            f"{voters} have an error of at most {upper:.4f}"
+            if upper < 1
+            else f"The inequality gives {upper:.4g} for {voters}, which promises nothing",
             "Hoeffding's inequality, integrated over the angle",
+            verdict=BoundVerdict.HOLDS if upper < 1 else BoundVerdict.VACUOUS,
         ),
     )
 
 
 def _bound(
     which: str,
-    value: float,
+    value: float | None,
     statement: str,
     source: str,
     *assumptions: str,

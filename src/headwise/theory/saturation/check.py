@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headwise.core.errors import InputError, require
+from headwise.core.errors import require
 from headwise.core.shown import Printed
+from headwise.theory.checks import scores_array
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
     Array,
@@ -116,15 +117,8 @@ def check_head(
 
 
 def _matrix(name: str, value: Any) -> Array:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a matrix of numbers") from None
+    array = scores_array(name, value)
     require(array.ndim == 2 and array.size > 0, f"{name} must be a matrix, not {array.shape}")
-    require(
-        not np.isnan(array).any() and not np.isposinf(array).any(),
-        f"{name} holds NaN or +inf; only −inf (a masked key) is accepted",
-    )
     return array
 
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 
 from headwise.core.errors import require
 from headwise.theory.bound import Bound, BoundVerdict, Status
-from headwise.theory.checks import positive, whole
+from headwise.theory.checks import number, numbers, one_of, positive, scores_array, whole
+from headwise.theory.directed import UNIT, up
 
 Array = np.ndarray
 
@@ -29,13 +30,20 @@ def attention_shift_bound(
     it is 1 / (1 + e^{−ε}) − 1 / (1 + e^ε) = tanh(ε / 2). Total variation is the largest gain of
     any set. Two keys with scores (−ε, 0) and changes (ε, −ε) attain it.
     """
-    return np.asarray(np.tanh(np.asarray(epsilon, dtype=np.float64) / 2))
+    array = (
+        np.asarray(epsilon)
+        if isinstance(epsilon, np.ndarray)
+        else np.asarray(number("epsilon", epsilon))
+    )
+    flat = numbers("epsilon", array)
+    require(bool((flat >= 0).all()), "epsilon is half a spread: it is at least 0")
+    return np.asarray(np.tanh(flat.reshape(array.shape) / 2))
 
 
 def attention_shift(epsilon: float) -> Bound:
     """The most by which a row of attention moves if its scores change by ± `epsilon`."""
     epsilon = positive("epsilon", epsilon)
-    value = float(attention_shift_bound(epsilon))
+    value = up(float(attention_shift_bound(epsilon)))
     return _bound(
         "largest change of an attention row, in total variation",
         value,
@@ -55,10 +63,10 @@ def output_shift(epsilon: float, value_diameter: float) -> Bound:
     """
     epsilon = positive("epsilon", epsilon)
     diameter = positive("value_diameter", value_diameter)
-    shift = float(attention_shift_bound(epsilon))
+    shift = up(float(attention_shift_bound(epsilon)))
     return _bound(
         "largest change of a head's output",
-        shift * diameter,
+        up(shift * diameter),
         shift > VACUOUS,
         f"The output moves by at most {shift:.4g} of the values' diameter, {shift * diameter:.4g}.",
         "odds ratio of two sets of keys",
@@ -89,8 +97,9 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
     epsilon = positive("epsilon", epsilon)
     score_bound = positive("score_bound", score_bound)
     length = whole("length", length)
+    one_of("sharp", sharp, (True, False))
     log_value = (1 if sharp else 2) * score_bound + math.log(epsilon) - math.log(length) / 2
-    value = math.exp(min(log_value, 700.0))
+    value = up(math.exp(min(log_value, 700.0)), 8 * UNIT * (1 + abs(log_value) + 2 * score_bound))
     without_length = math.sqrt(2) * math.tanh(epsilon / 2)
     vacuous = value >= without_length
     if vacuous:
@@ -161,6 +170,11 @@ def row_changes(
     scores: Float[Array, "*rows keys"], reduced: Float[Array, "*rows keys"]
 ) -> RowChanges:
     """The certificate's terms and what was measured; −∞ marks keys that a row may not see."""
+    scores, reduced = scores_array("scores", scores), scores_array("reduced", reduced)
+    require(
+        scores.ndim >= 1 and scores.shape == reduced.shape and scores.size > 0,
+        f"scores and reduced must have one shape, not {scores.shape} and {reduced.shape}",
+    )
     visible = np.isfinite(scores)
     require(
         bool((visible == np.isfinite(reduced)).all()) and bool(visible.any(-1).all()),

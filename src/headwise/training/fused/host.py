@@ -1,22 +1,31 @@
 """Compiling for this machine: vector width, and a cache that never serves a stale kernel."""
 
 import hashlib
+import logging
+import multiprocessing
 import os
 import platform
-from collections.abc import Callable
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import numba
+from filelock import FileLock
 from numba import types
 from numba.core import config
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from headwise.core.cache import cache_folder
+from headwise.core.errors import InputError
+from headwise.core.files import check_can_write_into
 
+_KEPT_SECONDS = 30 * 24 * 3600.0
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 
 
@@ -62,9 +71,40 @@ def kernel_folder() -> Path | None:
     folder = base / f"kernel-{_fingerprint()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+        check_can_write_into(folder, "the cache")
+        os.utime(folder)  # used now
+    except (OSError, InputError):
+        _say(f"no compiled kernel can be kept in {base}: every process compiles its own")
         return None
-    return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    _prune(base, folder)
+    return folder
+
+
+def _prune(base: Path, current: Path) -> None:
+    """Delete kernels of other versions or processors that nobody has used for a month."""
+    for folder in base.glob("kernel-*"):
+        with suppress(OSError):
+            if folder != current and time.time() - folder.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Around the first use of the kernel: says that it takes long, where it does.
+
+    One process compiles and the others wait for it, and then find the result in the cache.
+    """
+    folder = kernel_folder()
+    with nullcontext() if folder is None else FileLock(folder / "compiling.lock"):
+        if folder is None or not any(folder.rglob("*.nbc")):
+            _say("compiling the training kernel for this processor, which takes up to a minute")
+        yield
+
+
+def _say(sentence: str) -> None:
+    """To whoever listens, by default on standard error; of worker processes only the first."""
+    if multiprocessing.current_process().name in ("MainProcess", "SpawnProcess-1"):
+        logging.getLogger("headwise").warning("headwise: %s", sentence)
 
 
 OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}

@@ -45,14 +45,11 @@ def with_heads(shape: ClassTokenShape, heads: int) -> ClassTokenShape:
 def head_outputs(
     shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Tensor
 ) -> Float[Tensor, "batch heads v_dim"]:
-    """What every head hands on: the attention layer with the identity as its output map."""
+    """What every head hands to the output map."""
     layer = shape.layers[0]
-    size = layer.heads * layer.v_dim
-    plain = {name: value.double()[None] for name, value in params.items()}
-    plain[f"{_OUT}.weight"] = torch.eye(size, dtype=torch.double)[None]
-    plain[f"{_OUT}.bias"] = torch.zeros(1, size, dtype=torch.double)
+    double = {name: value.double()[None] for name, value in params.items()}
     with torch.no_grad():
-        outputs = shape.attend(plain, inputs.double()[None])[0]
+        outputs = shape.head_outputs(double, inputs.double()[None])[0]
     return outputs.unflatten(1, (layer.heads, layer.v_dim))
 
 

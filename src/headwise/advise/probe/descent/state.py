@@ -7,9 +7,11 @@ from threading import Lock
 from typing import Any
 
 from headwise.advise.probe.descent.walk import Descent, DescentPlan
-from headwise.core.errors import InputError
-from headwise.core.files import write_file
+from headwise.core.errors import require
+from headwise.core.files import read_json, write_file
+from headwise.core.typed import fits
 
+_TABLES = ("errors", "train_errors", "removal_costs", "token_counts")
 _KIND = "headwise probe, version 1"
 
 
@@ -29,13 +31,10 @@ class DescentFile:
         found = self._descents.get(_key(plan))
         if found is None:
             return None
-        return Descent(
-            plan,
-            errors=_by_heads(found["errors"]),
-            train_errors=_by_heads(found["train_errors"]),
-            removal_costs=_by_heads(found["removal_costs"]),
-            token_counts=_by_heads(found["token_counts"]),
+        errors, train_errors, removal_costs, token_counts = (
+            _by_heads(found[name]) for name in _TABLES
         )
+        return Descent(plan, errors, train_errors, removal_costs, token_counts)
 
     def put(self, descent: Descent) -> None:
         """Keep a finished descent."""
@@ -57,10 +56,24 @@ def _key(plan: DescentPlan) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as the state of a probe: {error}") from error
-    if not isinstance(content, dict) or content.get("kind") != _KIND:
-        raise InputError(f"{path} is not the state of a probe; name another file")
+    content = read_json(path)
+    known = isinstance(content, dict) and content.get("kind") == _KIND
+    probes = content.get("probes") if known else None
+    require(
+        isinstance(probes, dict)
+        and all(isinstance(descents, dict) for descents in probes.values())
+        and all(_is_descent(each) for descents in probes.values() for each in descents.values()),
+        f"{path} is not the state of a probe, or it is damaged; name another file",
+    )
     return content
+
+
+def _is_descent(data: Any) -> bool:
+    """Tables by number of heads, of numbers."""
+    tables = [data.get(name) for name in _TABLES] if isinstance(data, dict) else [None]
+    return all(
+        isinstance(table, dict)
+        and all(heads.isdecimal() and len(heads) < 9 for heads in table)
+        and all(fits(value, float) for value in table.values())
+        for table in tables
+    )

@@ -8,9 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.advise.probe.samples.arrays import plain_array
 from headwise.core.errors import InputError, require
 
 CHUNK_FLOATS = 1 << 22  # largest block of inputs given to the function at once
+_SMALLEST, _LARGEST = 1e-100, 1e100  # squares of smaller or larger numbers leave double precision
 _REPEATS = 4  # calls on the same inputs that measure the noise
 
 
@@ -28,13 +30,20 @@ class TargetFunction:
         self._function, self._sampler = function, sampler
         self._torch = False
         self.answers_in_double = True
+        self.labels = False  # the last answers were booleans or whole numbers
+        self._exponent: int | None = None
 
     def draw(self, count: int, seed: Sequence[int]) -> Float[np.ndarray, "count length dim"]:
         """Inputs in double precision."""
-        drawn = self._sampler(count, tuple(seed))
-        drawn = drawn[0] if isinstance(drawn, tuple | list) else drawn
+        try:
+            drawn = self._sampler(count, tuple(seed))
+        except Exception as error:
+            raise _failed("sampler", f"({count}, {tuple(seed)})", error) from error
+        pair = isinstance(drawn, tuple) or (isinstance(drawn, list) and len(drawn) != count)
+        drawn = drawn[0] if pair and len(drawn) else drawn
         self._torch = isinstance(drawn, Tensor)
-        values = drawn.detach().cpu().numpy() if self._torch else drawn
+        values = plain_array(drawn, "the sampler's sequences")
+        require(values.dtype.kind in "fiub", f"the sampler returned values of type {values.dtype}")
         inputs = np.array(values, np.float64)
         require(
             inputs.ndim == 3 and len(inputs) == count and min(inputs.shape) >= 1,
@@ -42,6 +51,12 @@ class TargetFunction:
             f"{inputs.shape}; expected ({count}, length, token_dim)",
         )
         require(bool(np.isfinite(inputs).all()), "the sampler returned NaN or infinite values")
+        size = float(np.abs(inputs).max())
+        require(
+            size == 0 or _SMALLEST < size < _LARGEST,
+            f"the sampler's largest value is {size:.0e}; steps between tokens can be taken from "
+            f"{_SMALLEST:.0e} to {_LARGEST:.0e}: choose another unit",
+        )
         return inputs
 
     def __call__(
@@ -54,20 +69,31 @@ class TargetFunction:
 
     def _call(self, inputs: np.ndarray) -> np.ndarray:
         given: Any = torch.from_numpy(inputs) if self._torch else inputs
-        with torch.no_grad():
-            answer = self._function(given)
-        if isinstance(answer, Tensor):
-            answer = answer.detach().cpu().numpy()
-        answer = np.asarray(answer)
+        try:
+            with torch.no_grad():
+                answer = self._function(given)
+        except Exception as error:
+            raise _failed("target", f"a batch of shape {inputs.shape}", error) from error
+        answer = np.asarray(_numpy(answer))
         require(
             answer.dtype.kind in "fiub" and answer.ndim in (1, 2) and len(answer) == len(inputs),
             f"the target returned an array of shape {answer.shape} and type {answer.dtype} for "
             f"{len(inputs)} sequences; expected one number, or one row of numbers, a sequence",
         )
         self.answers_in_double = answer.dtype == np.float64
+        self.labels = answer.ndim == 1 and answer.dtype.kind in "iub"
         values = answer.astype(np.float64).reshape(len(inputs), -1)
         require(bool(np.isfinite(values).all()), "the target returned NaN or infinite values")
-        return values
+        size = float(np.abs(values).max())
+        if self._exponent is None and size > 0:  # the first answers set the unit
+            self._exponent = 0 if _SMALLEST < size < _LARGEST else int(np.frexp(size)[1])
+        return np.ldexp(values, -(self._exponent or 0))
+
+    def as_given(self, values: np.ndarray) -> np.ndarray:
+        """Answers in the form in which a user would give them as data: labels as whole numbers."""
+        if self.labels:
+            return values[:, 0].astype(np.int64)
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def deviation(self, inputs: np.ndarray) -> Float[np.ndarray, " outputs"]:
         """Standard deviation of every output over the inputs; 1 for an output that is constant."""
@@ -88,7 +114,7 @@ class TargetFunction:
         try:
             answer = self._function(leaf)
             return isinstance(answer, Tensor) and answer.requires_grad
-        except RuntimeError:  # such as .numpy() of a tensor that has a gradient
+        except Exception:  # such as .numpy() of a tensor that has a gradient
             return False
 
     def gradients(self, inputs: np.ndarray) -> Float[np.ndarray, "count length outputs"]:
@@ -119,6 +145,14 @@ class TargetFunction:
         """Can the function be asked about these sequences, shorter than those drawn?"""
         try:
             self(inputs[:2])
-        except (InputError, ValueError, RuntimeError, IndexError, TypeError):
+        except InputError:
             return False
         return True
+
+
+def _failed(who: str, what: str, error: Exception) -> InputError:
+    return InputError(f"the {who} failed on {what}: {type(error).__name__}: {error}")
+
+
+def _numpy(answer: Any) -> Any:
+    return plain_array(answer, "the target's answers") if isinstance(answer, Tensor) else answer

@@ -2,12 +2,18 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
 
+from headwise.advise.probe.samples.arrays import (
+    check_finite,
+    plain_array,
+    single_precision,
+    well_scaled,
+)
 from headwise.core.errors import require
 from headwise.training.samples.specification import Loss
 
@@ -52,39 +58,49 @@ class Samples:
     @classmethod
     def of(cls, inputs: Any, targets: Any, mask: Any = None, kind: Kind | None = None) -> "Samples":
         """Check what the user gave; sequences of different lengths come as a list."""
-        if isinstance(inputs, list | tuple) and len({len(row) for row in inputs}) > 1:
-            require(mask is None, "a mask goes with an array; a list of sequences has its lengths")
-            inputs, mask = _pad(inputs)
-        tokens = _array(inputs, "inputs")
+        inputs, listed = _listed(inputs)
+        require(
+            mask is None or listed is None,
+            "a mask goes with an array; a list of sequences has its lengths",
+        )
+        tokens = plain_array(inputs, "inputs")
         tokens = tokens[:, :, None] if tokens.ndim == 2 else tokens
         require(
             tokens.ndim == 3 and min(tokens.shape) >= 1 and tokens.dtype.kind in "fiub",
-            f"inputs are numbers of shape (samples, length, token_dim), not {tokens.dtype} of "
-            f"shape {tokens.shape}",
+            f"inputs are numbers of shape (samples, length, token_dim), at least one of each, not "
+            f"{tokens.dtype} of shape {tokens.shape}",
         )
-        values = _array(targets, "targets")
+        values = plain_array(targets, "targets")
         require(
-            values.ndim in (1, 2) and len(values) == len(tokens),
+            values.ndim in (1, 2) and len(values) == len(tokens) and values.size > 0,
             f"there are {len(tokens)} sequences but targets of shape {values.shape}; expected "
             f"({len(tokens)},) or ({len(tokens)}, outputs)",
         )
-        keep = None if mask is None else _array(mask, "mask").astype(bool)
+        keep = listed if mask is None else _mask(mask, tokens.shape[:2])
         if keep is not None:
-            require(
-                keep.shape == tokens.shape[:2],
-                f"the mask has shape {keep.shape}, the sequences {tokens.shape[:2]}",
-            )
-            require(bool(keep.any(1).all()), "the mask leaves a sequence without a token")
             tokens = np.where(keep[:, :, None], tokens, 0)
             keep = None if keep.all() else keep
-        tokens = tokens.astype(np.float32)
-        require(bool(np.isfinite(tokens).all()), "the inputs hold NaN or infinite values")
+        check_finite(tokens, "inputs")
+        check_finite(values, "targets")
         kind = _guess(values) if kind is None else kind
         require(
             kind in ("regression", "classification"), "kind is 'regression' or 'classification'"
         )
         numbers = _numbers(values) if kind == "regression" else _one_hot(values)
-        return cls(tokens, numbers, keep, kind)
+        return cls(single_precision(tokens, keep), numbers, keep, kind)
+
+    @cached_property
+    def groups(self) -> Int[np.ndarray, " samples"]:
+        """Equal sequences have the same number, from 0 on."""
+        rows = np.ascontiguousarray(self.inputs.reshape(self.count, -1) + 0.0)  # no minus zero
+        keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+        number: np.ndarray = np.unique(keys, return_inverse=True)[1]
+        return number.ravel()
+
+    @property
+    def distinct(self) -> int:
+        """How many sequences are different from each other."""
+        return int(self.groups.max()) + 1
 
     @property
     def constant(self) -> bool:
@@ -92,33 +108,45 @@ class Samples:
         return bool((self.targets.min(0) == self.targets.max(0)).all())
 
 
-def _pad(rows: Any) -> tuple[np.ndarray, np.ndarray]:
-    arrays = [_array(row, "a sequence") for row in rows]
+def _listed(inputs: Any) -> tuple[Any, np.ndarray | None]:
+    """A list of sequences of different lengths as a padded array and its mask; else as it is."""
+    if not isinstance(inputs, list | tuple) or len(inputs) == 0:
+        return inputs, None
+    if all(np.isscalar(row) for row in inputs):
+        return inputs, None
+    arrays = [plain_array(row, "the tokens of a sequence") for row in inputs]
+    if len({row.shape for row in arrays}) == 1:
+        return np.stack(arrays), None
     arrays = [row[:, None] if row.ndim == 1 else row for row in arrays]
     dims = {row.shape[1] for row in arrays if row.ndim == 2}
     require(
         all(row.ndim == 2 and len(row) for row in arrays) and len(dims) == 1,
         "every sequence is an array (length, token_dim) of the same token_dim, at least one token",
     )
+    require(all(row.dtype.kind in "fiub" for row in arrays), "the tokens of a sequence are numbers")
     longest = max(len(row) for row in arrays)
-    padded = np.zeros((len(arrays), longest, dims.pop()), np.float32)
+    padded = np.zeros((len(arrays), longest, dims.pop()))
     mask = np.zeros(padded.shape[:2], bool)
     for index, row in enumerate(arrays):
         padded[index, : len(row)], mask[index, : len(row)] = row, True
     return padded, mask
 
 
-def _array(values: Any, name: str) -> np.ndarray:
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    array = np.asarray(values)
-    require(array.ndim >= 1, f"{name} is a single value, not an array")
-    return array
+def _mask(values: Any, shape: tuple[int, int]) -> np.ndarray:
+    mask = plain_array(values, "the mask's entries")
+    require(mask.shape == shape, f"the mask has shape {mask.shape}, the sequences {shape}")
+    require(
+        mask.dtype.kind in "fiub" and bool(((mask == 0) | (mask == 1)).all()),
+        "a mask is true or 1 where a token is real, false or 0 where it is padding; nothing else",
+    )
+    keep = mask.astype(bool)
+    require(bool(keep.any(1).all()), "the mask leaves a sequence without a token")
+    return keep
 
 
 def _guess(values: np.ndarray) -> Kind:
     """Labels are text, booleans, or a few whole numbers that recur; everything else is a number."""
-    if values.dtype.kind in "OUSb":
+    if values.dtype.kind in "USb":
         return "classification"
     few = values.ndim == 1 and len(np.unique(values)) <= min(MOST_CLASSES, len(values) / 20)
     return "classification" if values.dtype.kind in "iu" and few else "regression"
@@ -126,17 +154,12 @@ def _guess(values: np.ndarray) -> Kind:
 
 def _numbers(values: np.ndarray) -> np.ndarray:
     require(values.dtype.kind in "fiub", f"targets of type {values.dtype} are not numbers")
-    numbers = values.astype(np.float64).reshape(len(values), -1)
-    require(bool(np.isfinite(numbers).all()), "the targets hold NaN or infinite values")
-    return numbers
+    return well_scaled(values.reshape(len(values), -1), 1e-100, 1e100)
 
 
 def _one_hot(values: np.ndarray) -> np.ndarray:
     require(values.ndim == 1 or values.shape[1] == 1, "class labels are one for each sequence")
-    if values.dtype.kind == "f":
-        require(bool(np.isfinite(values).all()), "the labels hold NaN or infinite values")
-    labels = values.ravel().astype(str) if values.dtype == object else values.ravel()
-    classes, index = np.unique(labels, return_inverse=True)
+    classes, index = np.unique(values.ravel(), return_inverse=True)
     require(
         len(classes) <= MOST_CLASSES,
         f"there are {len(classes)} classes; the probe takes at most {MOST_CLASSES}",

@@ -39,8 +39,8 @@ class Prepared:
 
 def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
     """Shuffle, split, scale."""
-    order = np.random.default_rng([seed, _SPLIT]).permutation(samples.count)
     held = int(np.clip(HOLDOUT * samples.count, LEAST_HOLDOUT, MOST_HOLDOUT))
+    order, held = _split(samples, held, np.random.default_rng([seed, _SPLIT]))
     tokens = torch.from_numpy(_tokens(samples, positions)[order])
     targets, compressed = _targets(samples)
     values = torch.from_numpy(targets[order]).float()
@@ -48,6 +48,23 @@ def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
     holdout = Dataset(tokens[:held], values[:held])
     baseline = _baseline(train, holdout, samples.loss)
     return Prepared(train, holdout, samples.loss, baseline, compressed)
+
+
+def _split(samples: Samples, held: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+    """A random order whose first `held` sequences, about as many as asked, occur there alone.
+
+    Equal sequences on both sides would let a network that memorises look as if it had learnt.
+    """
+    order = rng.permutation(samples.count)
+    if samples.distinct == samples.count:
+        return order, held
+    sizes = np.bincount(samples.groups)
+    groups = rng.permutation(np.flatnonzero(sizes <= held))
+    enough = 1 + int(np.searchsorted(sizes[groups].cumsum(), held))
+    chosen = np.zeros(samples.distinct, bool)
+    chosen[groups[:enough]] = True
+    ours = chosen[samples.groups[order]]
+    return np.concatenate([order[ours], order[~ours]]), int(ours.sum())
 
 
 def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:

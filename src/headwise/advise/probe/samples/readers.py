@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from headwise.core.errors import InputError, require
 
@@ -21,6 +22,10 @@ TARGET_NAMES = ("targets", "y", "Y", "labels", "target", "label")
 MASK_NAMES = ("mask", "attention_mask")
 SEQUENCE_NAMES = ("sequence", "sequence_id", "sample", "id")
 POSITION_NAMES = ("position", "token", "t")
+_NUMPY_HAS = {
+    *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.float32, torch.float64),
+}
 
 
 class ProbeData(NamedTuple):
@@ -86,9 +91,16 @@ def _npz(file: Path) -> dict[str, Any]:
 
 def _safetensors(file: Path) -> dict[str, Any]:
     try:
-        return load_file(file)
-    except (SafetensorError, OSError) as error:
+        with safe_open(file, "pt") as opened:
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        return {name: _as_numpy(tensor) for name, tensor in tensors.items()}
+    except (SafetensorError, OSError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
+
+
+def _as_numpy(tensor: Tensor) -> np.ndarray:
+    """Numbers of a type that numpy does not have, such as bfloat16, become float32."""
+    return (tensor if tensor.dtype in _NUMPY_HAS else tensor.to(torch.float32)).numpy()
 
 
 def _frame(file: Path, ending: str) -> pd.DataFrame:

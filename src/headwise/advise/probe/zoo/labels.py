@@ -1,0 +1,157 @@
+"""Class labels: which token is extremal, in which range a number lies, and wrong labels."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+
+from headwise.advise.probe.zoo.extrema import weighted_maxima
+from headwise.advise.probe.zoo.task import (
+    REFUSE,
+    Answer,
+    Delivery,
+    Tokens,
+    Value,
+    ZooData,
+    ZooTask,
+    right,
+)
+from headwise.advise.probe.zoo.tokens import independent
+
+
+def classes_of_argmax(rng: Generator) -> ZooTask:
+    """The kind of the token with the largest x, of 2 to 20 kinds: a choice whose value is the kind.
+
+    The kinds are sectors of the plane of two further coordinates, told at their borders with a
+    margin, so that the readout separates them. One head.
+    """
+    length, kinds = int(rng.integers(10, 41)), int(rng.integers(2, 21))
+    text = rng.random() < 0.5
+
+    def tokens(rng: Generator, count: int) -> np.ndarray:
+        kind = rng.integers(kinds, size=(count, length))
+        angle = 2 * np.pi * (kind + rng.uniform(-0.3, 0.3, kind.shape)) / kinds
+        return np.stack([rng.standard_normal(kind.shape), np.cos(angle), np.sin(angle)], 2)
+
+    def value(x: Tensor) -> Tensor:
+        chosen = x[..., 0].argmax(1)
+        angle = torch.atan2(x[..., 2], x[..., 1])
+        angle = torch.gather(angle, 1, chosen[:, None])[:, 0]
+        return (angle * kinds / (2 * torch.pi)).round().long() % kinds
+
+    def deliver(rng: Generator, inputs: np.ndarray, clean: np.ndarray) -> ZooData:
+        names = np.array([f"kind {number}" for number in range(kinds)])
+        return ZooData(inputs.astype(np.float32), names[clean] if text else clean)
+
+    about = f"kind of the largest token, {kinds} classes, length {length}"
+    return ZooTask(about, right(1), tokens, value, labels=True, deliver=deliver)
+
+
+def largest_coordinate(rng: Generator) -> ZooTask:
+    """Which of k coordinates has the largest maximum? k maxima in appearance; one head.
+
+    It is the largest coordinate of the token with the largest entry: one choice.
+    """
+    length, k = int(rng.integers(10, 41)), int(rng.integers(2, 7))
+    return ZooTask(
+        f"coordinate of the largest entry, {k} classes, length {length}",
+        right(1),
+        independent(rng, length, k),
+        lambda x: x.amax(1).argmax(1),
+        labels=True,
+    )
+
+
+def largest_mean(rng: Generator) -> ZooTask:
+    """Which of k ≤ 6 coordinates has the largest mean? One average of k dimensions, one head."""
+    length, k = int(rng.integers(8, 41)), int(rng.integers(2, 7))
+    return ZooTask(
+        f"coordinate of the largest mean, {k} classes, length {length}",
+        right(1),
+        independent(rng, length, k),
+        lambda x: x.mean(1).argmax(1),
+        labels=True,
+    )
+
+
+def _binned(rng: Generator, tokens: Tokens, value: Value, bins: int) -> Value:
+    """The number of the equally frequent bin in which the value lies."""
+    drawn = value(torch.from_numpy(tokens(rng, 20_000)))
+    borders = torch.quantile(drawn, torch.arange(1, bins, dtype=torch.float64) / bins)
+    return lambda x: torch.bucketize(value(x), borders)
+
+
+def _flipped(share: float, classes: int) -> Delivery:
+    """A share of the labels is replaced by another one."""
+
+    def deliver(rng: Generator, inputs: np.ndarray, clean: np.ndarray) -> ZooData:
+        wrong = rng.random(len(clean)) < share
+        other = (clean + rng.integers(1, classes, len(clean))) % classes
+        return ZooData(inputs.astype(np.float32), np.where(wrong, other, clean))
+
+    return deliver
+
+
+def _ranges_of_a_number(
+    rng: Generator, answers: Callable[[int], frozenset[Answer]], flipped: float
+) -> ZooTask:
+    count, bins = int(rng.integers(1, 4)), int(rng.integers(2, 21))
+    length, token_dim = int(rng.integers(12, 41)), int(rng.integers(2, 5))
+    tokens = independent(rng, length, token_dim)
+    value = _binned(rng, tokens, weighted_maxima(rng, count, token_dim), bins)
+    noise = f", {flipped:.0%} of the labels wrong" if flipped else ""
+    return ZooTask(
+        f"{bins} classes of {count} maxima, length {length}, token_dim {token_dim}{noise}",
+        answers(count),
+        tokens,
+        value,
+        labels=True,
+        deliver=_flipped(flipped, bins) if flipped else None,
+        callable_=not flipped,
+    )
+
+
+def classes_of_maxima(rng: Generator) -> ZooTask:
+    """In which of 2 to 20 ranges does a sum of D ≤ 3 maxima lie? D heads.
+
+    The surface between two classes is a level of the sum: to follow it takes all D extrema.
+    """
+    return _ranges_of_a_number(rng, lambda count: right(count), 0.0)
+
+
+def wrong_labels(rng: Generator) -> ZooTask:
+    """The same with 2 to 20 % of the labels wrong: D, or a refusal where that hides the last head.
+
+    Wrong labels put a floor under the cross-entropy; what a head buys may lie below it.
+    """
+    share = float(rng.uniform(0.02, 0.2))
+    return _ranges_of_a_number(rng, lambda count: right(count, REFUSE), share)
+
+
+def classes_of_means(rng: Generator) -> ZooTask:
+    """In which of 2 to 20 ranges does a mean lie? One average, one head, 0 to 10 % labels wrong."""
+    bins, length = int(rng.integers(2, 21)), int(rng.integers(8, 41))
+    share = float(rng.uniform(0, 0.1)) if rng.random() < 0.5 else 0.0
+    tokens = independent(rng, length, 2)
+    value = _binned(rng, tokens, lambda x: torch.tanh(x[..., 0]).mean(1), bins)
+    return ZooTask(
+        f"{bins} classes of a mean, length {length}, {share:.0%} of the labels wrong",
+        right(1),
+        tokens,
+        value,
+        labels=True,
+        deliver=_flipped(share, bins) if share else None,
+        callable_=not share,
+    )
+
+
+CLASSES = (
+    classes_of_argmax,
+    largest_coordinate,
+    largest_mean,
+    classes_of_maxima,
+    wrong_labels,
+    classes_of_means,
+)

@@ -1,0 +1,1 @@
+"""Constructions for the nearer of two points, from the theorems on rank."""

@@ -1,0 +1,106 @@
+"""How a command ends: an exit code means one thing in every command (docs/exit-codes.md)."""
+
+import codecs
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.markup import escape
+
+from headwise.core.errors import InputError, WorkLost
+
+GATE_FAILED = 1  # an answer, and it is no: a quality gate, a certificate, runs that failed
+UNUSABLE_INPUT = 2
+REFUSED = 3  # the input is fine, the evidence supports no answer
+OUT_OF_TIME = 4  # what was known when the time was over; the same command goes on
+WORK_LOST = 5  # a worker died or memory ran out; the same command goes on
+STOPPED = 130  # Ctrl-C, SIGTERM or SIGHUP
+NOBODY_READS = 141  # the reader of standard output is gone
+
+_NO_CONTROL = {code: "�" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def plain(text: object) -> str:
+    """Text from anywhere for rich: neither `[x]` nor a terminal's control characters act."""
+    return escape(str(text).translate(_NO_CONTROL))
+
+
+def run_to_the_end(command: Callable[[], object]) -> None:
+    """Run a command; however it ends, say it in a sentence and with its exit code."""
+    _accept_any_encoding()
+    try:
+        with _signals_as_ctrl_c():
+            command()
+            sys.stdout.flush()
+    except InputError as error:
+        _say(error)
+        sys.exit(UNUSABLE_INPUT)
+    except WorkLost as error:
+        _say(error)
+        sys.exit(WORK_LOST)
+    except MemoryError:
+        _say("there is not enough memory for this; a smaller model, fewer tokens or jobs help")
+        sys.exit(WORK_LOST)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to flush
+        sys.exit(NOBODY_READS)
+    except KeyboardInterrupt:
+        _say("stopped")
+        sys.exit(STOPPED)
+
+
+@contextmanager
+def kept_in(store: Path, what: str) -> Iterator[None]:
+    """When the work is stopped or lost, say where what was finished is kept."""
+    words = f"Finished {what} are kept in {store}; the same command goes on from there."
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say(f"stopped. {words}")
+        sys.exit(STOPPED)
+    except WorkLost as error:
+        raise WorkLost(f"{error} {words}") from error
+
+
+def _say(sentence: object) -> None:
+    text = f"headwise: {sentence}".translate(_NO_CONTROL)
+    Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _signals_as_ctrl_c() -> Iterator[None]:
+    """What ends a session or a job stops the work as cleanly as Ctrl-C; `nohup` is respected."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {}
+    for number in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _accept_any_encoding() -> None:
+    r"""Characters that the terminal's encoding lacks are written as \uXXXX, which JSON reads."""
+    codecs.register_error("headwise", _as_escapes)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and not stream.encoding.lower().startswith("utf"):
+            reconfigure(errors="headwise")
+
+
+def _as_escapes(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    pairs = zip(units[::2], units[1::2], strict=True)
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in pairs), error.end

@@ -1,0 +1,106 @@
+"""What an objective is: how a change of a model's outputs is weighed, and how to feel for it.
+
+`pull(outputs, inputs, rng)` gives a tensor and a random gradient g to send back from it, so drawn
+that E[g gᵀ] = F with ½ δᵀFδ ≈ the damage of a small change δ, summed over `units`. For predictions
+F is the Fisher information, by sampling labels from the model itself; for embeddings and
+regressions it is a multiple of the identity, by random directions.
+
+Damage is never signed: it is zero where nothing changed and grows with every change. (A rise of
+the loss is signed: a model can get better here and worse there, and the sum hides both.)
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Inputs = dict[str, Tensor]
+_AT_ONCE = 2**23  # numbers of a block of predictions: bounds memory, not the result
+
+
+class Pull(NamedTuple):
+    """Send `gradient` back from `tensor`; the damage it stands for is summed over `units`."""
+
+    tensor: Tensor
+    gradient: Tensor
+    units: int
+
+
+class Compared(NamedTuple):
+    """Sums by sequence: damage, how many units it is of, and both models' losses if there are."""
+
+    damage: Float[Tensor, " batch"]
+    units: Float[Tensor, " batch"]
+    losses: Float[Tensor, "2 batch"] | None = None
+
+
+class Objective(ABC):
+    """What a model is for, and so what it means that it got worse."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str]
+
+    @abstractmethod
+    def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
+        """A random gradient whose second moment is the damage's curvature."""
+
+    @abstractmethod
+    def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
+        """What lies between two models' outputs for the same inputs; differentiable."""
+
+    def prepare(self, model: Any, batches: list[Inputs]) -> None:
+        """Look at the model's outputs once, if the unit of damage depends on them."""
+        return
+
+    def state(self) -> dict[str, Tensor]:
+        """What `prepare` found, by name."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """What `state` gave, instead of preparing again."""
+        return
+
+    def options(self) -> dict[str, Any]:
+        """What tells this objective from others of its class."""
+        return {}
+
+
+def divergences(
+    original: Float[Tensor, "rows classes"], changed: Float[Tensor, "rows classes"]
+) -> Float[Tensor, " rows"]:
+    """KL divergence of each row's distribution from the original's, nats."""
+    parts = []
+    for p, q in zip(_blocks(original), _blocks(changed), strict=True):
+        log_p, log_q = p.float().log_softmax(-1), q.float().log_softmax(-1)
+        parts.append((log_p.exp() * (log_p - log_q)).sum(-1))
+    return torch.cat(parts)
+
+
+def surprises(logits: Float[Tensor, "rows classes"], targets: Tensor) -> Float[Tensor, " rows"]:
+    """−log p(target) of each row, nats."""
+    blocks = list(_blocks(logits))
+    wanted = targets.split([len(block) for block in blocks])
+    chosen = [
+        block.float().log_softmax(-1).gather(1, target[:, None])[:, 0]
+        for block, target in zip(blocks, wanted, strict=True)
+    ]
+    return -torch.cat(chosen)
+
+
+def _blocks(rows: Tensor) -> tuple[Tensor, ...]:
+    return rows.split(max(1, _AT_ONCE // rows.shape[-1]))
+
+
+@torch.no_grad()
+def sampled_labels(
+    logits: Float[Tensor, "rows classes"], rng: np.random.Generator
+) -> Float[Tensor, "rows classes"]:
+    """The gradient p − onehot(y) of −log p(y), y drawn from p by inverting its distribution."""
+    probability = logits.detach().float().softmax(-1)
+    uniform = torch.from_numpy(rng.random((len(probability), 1), np.float32))
+    labels = torch.searchsorted(probability.cumsum(-1), uniform.to(probability.device))
+    labels.clamp_(max=probability.shape[-1] - 1)
+    return probability.scatter_add_(1, labels, torch.full_like(labels, -1.0, dtype=torch.float32))

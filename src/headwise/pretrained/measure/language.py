@@ -1,0 +1,87 @@
+"""Language models: they give a distribution over tokens, and damage is its KL divergence."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headwise.pretrained.measure.comparing import (
+    Compared,
+    Inputs,
+    Objective,
+    Pull,
+    divergences,
+    sampled_labels,
+    surprises,
+)
+
+
+class NextToken(Objective):
+    """Decoders, judged at every position that predicts a token of the text."""
+
+    name = "KL divergence from the original's next-token predictions"
+    unit = "nats/token"
+
+    def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
+        """Labels drawn from the model's own predictions, at every position."""
+        logits = outputs.logits
+        gradient = sampled_labels(logits.flatten(0, -2), rng)
+        return Pull(logits, gradient.view_as(logits).to(logits.dtype), len(gradient))
+
+    def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
+        """Divergence, and both losses, summed over the tokens that have one before them."""
+        text = inputs.get("decoder_input_ids", inputs.get("input_ids"))
+        assert text is not None
+        targets = text[:, 1:]
+        before, after = (each.logits[:, :-1].flatten(0, 1) for each in (original, changed))
+        units = torch.full((len(targets),), float(targets.shape[1]), device=targets.device)
+        flat = targets.flatten()
+        losses = torch.stack(
+            [surprises(logits, flat).view_as(targets).sum(1) for logits in (before, after)]
+        )
+        return Compared(divergences(before, after).view_as(targets).sum(1), units, losses)
+
+
+class MaskedToken(Objective):
+    """Masked language models, judged where a token was masked, as they were trained.
+
+    Masked positions have a label, as in transformers: −100 elsewhere. Batches without labels are
+    judged everywhere.
+    """
+
+    name = "KL divergence from the original's predictions of masked tokens"
+    unit = "nats/masked token"
+
+    def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
+        """Labels drawn from the model's own predictions, where tokens are masked."""
+        logits = outputs.logits
+        masked = self._masked(inputs, logits)
+        gradient = torch.zeros_like(logits)
+        gradient[masked] = sampled_labels(logits[masked], rng).to(logits.dtype)
+        return Pull(logits, gradient, int(masked.sum()))
+
+    def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
+        """Divergence, and both losses, summed over masked tokens."""
+        masked = self._masked(inputs, original.logits)
+        before, after = original.logits[masked], changed.logits[masked]
+        damage = _by_sequence(divergences(before, after), masked)
+        losses = None
+        if "labels" in inputs:
+            targets = inputs["labels"][masked]
+            losses = torch.stack(
+                [_by_sequence(surprises(logits, targets), masked) for logits in (before, after)]
+            )
+        return Compared(damage, masked.sum(1).float(), losses)
+
+    @staticmethod
+    def _masked(inputs: Inputs, logits: Tensor) -> Tensor:
+        if "labels" in inputs:
+            return inputs["labels"] != -100
+        return torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
+
+
+def _by_sequence(values: Tensor, masked: Tensor) -> Tensor:
+    """Sums over each row's masked positions, whose values come one row after the other."""
+    row = masked.nonzero()[:, 0]
+    return torch.zeros(len(masked), device=values.device).index_add(0, row, values)

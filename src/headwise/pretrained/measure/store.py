@@ -1,0 +1,110 @@
+"""Measurements on disk, by the content of model, data and options: a second size costs seconds.
+
+Numbers are stored as float32, and a fresh measurement is rounded alike, so that it makes no
+difference whether one was stored. Sums of a measurement under way are stored too, unrounded: what
+was stopped goes on from there.
+"""
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from headwise.core.cache import cache_folder
+from headwise.core.files import appearing
+from headwise.pretrained.measure.comparing import Objective
+
+_FORMAT = 1  # of the files, and of what is measured: raise it when either changes
+_KEPT = 12  # measurements; the oldest goes first
+_SECONDS = 60.0  # between two writes of unfinished sums
+
+Tensors = dict[str, Tensor]
+
+
+def measurement_key(
+    model: Any, batches: list[dict[str, Tensor]], objective: Objective, seed: int
+) -> str:
+    """A hash of all that a measurement depends on."""
+    digest = hashlib.sha256()
+    config = {k: v for k, v in model.config.to_dict().items() if k not in _UNIMPORTANT}
+    about = [_FORMAT, type(model).__name__, config, type(objective).__name__, objective.options()]
+    digest.update(json.dumps([*about, seed], sort_keys=True, default=str).encode())
+    for name, tensor in model.state_dict().items():
+        _add(digest, name, tensor)
+    for index, batch in enumerate(batches):
+        for name, tensor in batch.items():
+            _add(digest, f"{index}.{name}", tensor)
+    return digest.hexdigest()[:32]
+
+
+_UNIMPORTANT = {"_name_or_path", "name_or_path", "transformers_version"}
+
+
+def _add(digest: Any, name: str, tensor: Tensor) -> None:
+    digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+    whole = tensor.detach().cpu().contiguous().flatten()
+    if whole.numel():
+        digest.update(whole.view(torch.uint8).numpy())
+
+
+class Kept:
+    """The files of one measurement; with key None there are none, and nothing is kept."""
+
+    def __init__(self, key: str | None) -> None:
+        self._folder = cache_folder() / "measurements"
+        self._key = key
+        self._written = time.monotonic()
+
+    def read(self, name: str = "measurement") -> Tensors | None:
+        """What was written under this name; None if nothing was, or if it cannot be read."""
+        path = self._path(name)
+        if path is None or not path.is_file():
+            return None
+        try:
+            tensors: Tensors = load_file(path)
+        except (SafetensorError, OSError):
+            return None  # a damaged file is measured again
+        os.utime(path)
+        return tensors
+
+    def write(self, tensors: Tensors, name: str = "measurement") -> None:
+        """Keep these; a cache that cannot be written is no reason to fail."""
+        path = self._path(name)
+        if path is None:
+            return
+        try:
+            with appearing(path) as scratch:
+                save_file(tensors, scratch)
+        except (ValueError, OSError, SafetensorError):
+            return
+        self._written = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Is it time to write unfinished sums?"""
+        return self._key is not None and time.monotonic() - self._written > _SECONDS
+
+    def finish(self, tensors: Tensors) -> None:
+        """Keep the whole measurement; its unfinished sums, and the oldest others, go."""
+        self.write(tensors)
+        if self._key is None or not self._folder.is_dir():
+            return
+        for unfinished in self._folder.glob(f"{self._key}.sums*"):
+            unfinished.unlink(missing_ok=True)
+        whole = sorted(self._folder.glob("*.measurement.safetensors"), key=_age)
+        for old in whole[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path | None:
+        return None if self._key is None else self._folder / f"{self._key}.{name}.safetensors"
+
+
+def _age(path: Path) -> float:
+    return -path.stat().st_mtime

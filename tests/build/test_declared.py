@@ -1,0 +1,102 @@
+"""Declared constants are listed, and false ones are looked for at every scale."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from headwise import build
+from headwise.core.errors import InputError
+from headwise.tasks import Function, Retrieval
+
+
+def declared(
+    function: Callable[[Tensor], Tensor],
+    lipschitz: float | None = None,
+    curvature: float | None = None,
+    dim: int = 1,
+) -> Retrieval:
+    features = Function(
+        function=function, count=1, token_dim=dim, lipschitz=lipschitz, curvature=curvature
+    )
+    return Retrieval(features=features, length=4, extrema="min", inputs="uniform")
+
+
+def spike(centre: float, width: float) -> Callable[[Tensor], Tensor]:
+    return lambda x: torch.relu(1 - (x - centre).abs() / width)
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4, 1e-5])
+@pytest.mark.parametrize("centre", [0.3, 0.5, 0.123456, 1 / 3])
+def test_spikes_are_found(centre: float, width: float) -> None:
+    with pytest.raises(InputError, match="declared Lipschitz constant of the features is 0.001"):
+        build.retrieval(declared(spike(centre, width), 1e-3), 0.01)
+
+
+def test_a_spike_at_a_round_number_is_found_however_narrow() -> None:
+    with pytest.raises(InputError, match="1e\\+07"):
+        build.retrieval(declared(spike(0.3, 1e-7), 1e-3), 0.01)
+
+
+@pytest.mark.parametrize(
+    ("function", "lipschitz", "curvature", "dim"),
+    [
+        (lambda x: x + 1e-4 * torch.sin(1e5 * x), 1.01, None, 1),
+        (lambda x: (x - 0.37).abs() * 0.01, None, 0.5, 1),
+        (lambda x: torch.sigmoid(200 * (x.sum(-1, keepdim=True) - 1.234)), 1.0, None, 2),
+        (lambda x: (40 * x.prod(-1, keepdim=True)).sin(), 30.0, None, 3),
+    ],
+    ids=["ripples", "kink", "step", "product"],
+)
+def test_what_random_pairs_hardly_show_is_found(
+    function: Callable[[Tensor], Tensor],
+    lipschitz: float | None,
+    curvature: float | None,
+    dim: int,
+) -> None:
+    with pytest.raises(InputError, match="declare at least that much"):
+        build.retrieval(declared(function, lipschitz, curvature, dim), 0.1)
+
+
+def test_true_constants_are_accepted_however_tight() -> None:
+    for task in (
+        declared(lambda x: torch.sin(2 * x), 2.0, 4.0),
+        declared(lambda x: 1e6 + x**2, None, 2.0),
+        declared(lambda x: (x - 0.3).norm(dim=-1, keepdim=True), 1.0, dim=2),
+        declared(lambda x: 0 * x, 0.0),
+    ):
+        assert build.retrieval(task, 0.3).certificate.attack(rounds=1).holds
+
+
+def test_a_certificate_lists_every_constant_that_it_rests_on() -> None:
+    features = Function(
+        function=lambda x: torch.sin(2 * x),
+        count=1,
+        token_dim=1,
+        lipschitz=2.0,
+        curvature=4.0,
+        low=-1.0,
+        high=1.0,
+    )
+    outer = Function(function=lambda z: z.sum(-1).cos(), count=1, lipschitz=1.0)
+    task = Retrieval(features=features, length=4, outer=outer, inputs="uniform")
+    certificate = build.retrieval(task, 0.3).certificate
+    for words in (
+        "the features have a Lipschitz constant of 2;",
+        "the features have second derivatives of at most 4;",
+        "the features have values of at least -1;",
+        "the features have values of at most 1;",
+        "the outer map has a Lipschitz constant of 1;",
+    ):
+        assert any(f"Declared, not proved: {words}" in each for each in certificate.assumptions)
+        assert words in str(certificate)
+        assert words in str(certificate.to_data()["assumptions"])
+
+
+def test_code_that_raises_becomes_a_sentence() -> None:
+    def broken(tokens: Tensor) -> Tensor:
+        raise KeyError("x")
+
+    with pytest.raises(InputError, match="the features, called on a tensor .* raised KeyError"):
+        build.retrieval(declared(broken, 1.0), 0.1)

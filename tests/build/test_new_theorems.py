@@ -1,0 +1,176 @@
+"""Constructions from theorems, against oracles that know nothing of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+from scipy.special import eval_gegenbauer
+from torch import Tensor
+
+from headwise import build
+from headwise.core.errors import InputError
+from headwise.nets import ClassTokenNet, ClassTokenShape
+from headwise.tasks import Neighbours, check_assumptions, measure
+from headwise.theory import BoundVerdict
+from headwise.theory.allocation import extraction_bound
+from headwise.theory.rank import (
+    band_masses,
+    band_thresholds,
+    banded_error_bound,
+    error_lower_bound,
+    exact_below_full_rank,
+)
+
+
+@pytest.mark.parametrize("dim", [2, 4, 6, 8])
+def test_one_rank_below_full_is_exact_in_even_dimensions(dim: int) -> None:
+    layer = build.nearly_full_rank_layer(dim)
+    task = Neighbours(dim=dim, points=2, sampler="orthogonal")
+    assert measure(layer, task, 2000).error < 1e-12
+    assert layer.heads == exact_below_full_rank(dim).value == dim + 1
+    # No bound that forbids it may hold.
+    assert error_lower_bound(dim, dim - 1, dim + 1).verdict is not BoundVerdict.HOLDS
+
+
+@pytest.mark.parametrize(("dim", "error"), [(3, 0.022), (5, 0.0027)])
+def test_in_odd_dimensions_the_same_heads_leave_a_rest(dim: int, error: float) -> None:
+    task = Neighbours(dim=dim, points=2, sampler="orthogonal")
+    found = measure(build.NearlyFullRankLayer(dim), task, 20_000)
+    assert found.error == pytest.approx(error, abs=5 * found.standard_error + 1e-4)
+    assert exact_below_full_rank(dim).verdict is BoundVerdict.NOT_APPLICABLE
+    with pytest.raises(InputError, match="even dimensions"):
+        build.nearly_full_rank_layer(dim)
+
+
+def test_its_heads_see_what_their_rank_allows_and_give_distributions() -> None:
+    layer = build.nearly_full_rank_layer(4)
+    tokens, _ = Neighbours(dim=4, points=2, sampler="orthogonal").sample(100, seed=0)
+    for head in range(5):
+        seen = torch.cat([tokens[:, :2, :head], tokens[:, :2, head + 1 :]], 2)[..., :3]
+        weights = layer.head_weights(seen, tokens[:, 2], head)
+        assert float(weights.min()) >= 0
+        assert torch.allclose(weights.sum(1), torch.ones(100).double())
+
+
+@pytest.mark.parametrize("dim", [2, 3, 6])
+def test_full_rank_heads_with_biases_answer_the_bands(dim: int) -> None:
+    layer = build.banded_layer(dim)
+    assert layer.shape.layer.heads == 2 * dim**2 + 1
+    assert measure(layer, build.BandedNeighbour(dim=dim), 4000).error < 1e-6
+    assert banded_error_bound(dim, dim, 1).verdict is BoundVerdict.NOT_APPLICABLE
+
+
+def test_the_bands_are_what_they_say() -> None:
+    task = build.BandedNeighbour(dim=4)
+    tokens, answers = task.sample(500, seed=3)
+    first, second, query = tokens.double().unbind(1)
+    total = torch.zeros(500, 4).double()
+    for k, threshold in enumerate(band_thresholds(4)):  # the sum of biased neighbours, one by one
+        wins = ((first - threshold * query / query.square().sum(1, keepdim=True)) * query).sum(1)
+        wins = wins > (second * query).sum(1)
+        total += (-1) ** k * torch.where(wins[:, None], first, second)
+    assert torch.allclose(total, answers[:, 0].double(), atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1.5, 2.5])
+def test_the_masses_of_the_bands_agree_with_quadrature(length: float) -> None:
+    dim = 5
+    thresholds = band_thresholds(dim) / (np.sqrt(2) * length)
+    inside = thresholds[np.abs(thresholds) < 1]
+    size = quad(lambda t: (1 - t * t) ** ((dim - 3) / 2), -1, 1)[0]
+    order = (dim - 2) / 2
+    ends = [-1.0, *inside, 1.0]
+    before = int((thresholds <= -1).sum())
+    found = band_masses(dim, 7, length)
+    for index, (degree, harmonics) in enumerate(((1, 5), (3, 30), (5, 91), (7, 204))):
+        scale = eval_gegenbauer(degree, order, 1.0) * size
+
+        def weighted(t: float, degree: int = degree) -> float:
+            return float(eval_gegenbauer(degree, order, t) * (1 - t * t) ** ((dim - 3) / 2))
+
+        signs = [-1.0 if (before + k) % 2 == 0 else 1.0 for k in range(len(ends) - 1)]
+        parts = [quad(weighted, low, high)[0] for low, high in itertools.pairwise(ends)]
+        total = np.dot(signs, parts) / scale
+        assert found[index] == pytest.approx(total**2 * harmonics, rel=1e-6, abs=1e-10)
+
+
+def test_low_rank_is_worse_at_bands_than_at_the_nearest_point() -> None:
+    bands = banded_error_bound(8, 1, 16, highest_degree=399).value
+    nearest = error_lower_bound(8, 1, 16).value
+    assert bands is not None
+    assert nearest is not None
+    assert nearest < bands <= 0.5
+    assert band_masses(8, 1999, 3.0).sum() == pytest.approx(1.0, abs=0.05)
+
+
+def targets(tokens: Tensor) -> Tensor:
+    return (3 * tokens[:, 0, 0] * tokens[:, -1, -1]).sin() + tokens.square().sum((1, 2))
+
+
+@pytest.mark.parametrize(("length", "dim"), [(1, 1), (2, 3), (3, 2), (4, 1), (4, 5)])
+def test_every_function_of_a_short_sequence_is_a_retrieval_target(length: int, dim: int) -> None:
+    task = build.as_retrieval(targets, length, dim)
+    assert task.intrinsic_dim == length * (dim + 1)
+    inputs = task.sample(200, seed=1)[0].double()
+    assert torch.allclose(task.oracle(inputs), targets(inputs), atol=1e-10)
+    assert all(each.holds is not False for each in check_assumptions(task))
+
+
+def test_a_function_of_one_token_becomes_a_certified_network() -> None:
+    task = build.as_retrieval(lambda x: (3 * x[:, 0, 0]).sin(), 1, 1, lipschitz=3.0)
+    built = build.retrieval(task, 0.1)
+    inputs = torch.rand(500, 1, 1, generator=torch.Generator().manual_seed(0)).double()
+    errors = (built.net(inputs)[:, 0] - (3 * inputs[:, 0, 0]).sin()).abs()
+    assert float(errors.max()) <= built.certificate.error <= 0.1
+    with pytest.raises(InputError, match="from 1 to 4"):
+        build.as_retrieval(targets, 5, 1)
+
+
+def test_assumption_one_is_checked_on_the_network() -> None:
+    net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=2), seed=0)
+    found = {each.name: each.holds for each in build.check_network_assumptions(net)}
+    assert found["the readout's activation is 1-Lipschitz"] is False  # GELU
+    assert found["the attention matrices' entries are at most 1"] is True
+    with torch.no_grad():
+        net.get_parameter("embed.1.weight").mul_(1e-3)
+        net.get_parameter("layers.0.key.weight").mul_(1e3)
+    found = {each.name: each.holds for each in build.check_network_assumptions(net)}
+    assert found["the embedded tokens have norm at most 1"] is True
+    assert found["the attention matrices' entries are at most 1"] is False
+    with torch.no_grad():
+        net.get_parameter("embed.1.bias").add_(1.0)
+    found = {each.name: each.holds for each in build.check_network_assumptions(net)}
+    assert found["the embedded tokens have norm at most 1"] is False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_layer_beats_the_extraction_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lags, dim, heads, head_dim = 5, 4, int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    kernel = rng.standard_normal((lags, dim, dim))
+    bound = extraction_bound(kernel, heads, head_dim).value or 0.0
+    # Alternating least squares over patterns of any sign, which are more than distributions.
+    patterns = rng.standard_normal((lags, heads))
+    for _ in range(200):
+        maps = np.linalg.lstsq(patterns, kernel.reshape(lags, -1), rcond=None)[0]
+        cut = []
+        for each in maps.reshape(heads, dim, dim):
+            left, sizes, right = np.linalg.svd(each)
+            cut.append(((left[:, :head_dim] * sizes[:head_dim]) @ right[:head_dim]).ravel())
+        maps = np.array(cut)
+        patterns = np.linalg.lstsq(maps.T, kernel.reshape(lags, -1).T, rcond=None)[0].T
+    reached = float(np.square(kernel.reshape(lags, -1) - patterns @ maps).sum())
+    assert reached >= bound - 1e-9
+    if head_dim >= dim:
+        assert reached == pytest.approx(bound, rel=1e-3)
+
+
+def test_distinct_lags_need_a_head_each() -> None:
+    kernel = np.random.default_rng(0).standard_normal((4, 8, 8))
+    assert extraction_bound(kernel, 3, 8).verdict is BoundVerdict.HOLDS
+    assert extraction_bound(kernel, 4, 8).verdict is BoundVerdict.VACUOUS
+    wide, narrow = extraction_bound(kernel, 4, 1), extraction_bound(kernel, 4, 8)
+    assert wide.value is not None
+    assert narrow.value is None

@@ -1,0 +1,144 @@
+"""How commands end: codes, pipes, signals, encodings, and text that must stay text."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import run
+from rich.console import Console
+from rich.table import Table
+
+from headwise.cli import ending
+from headwise.core.errors import InputError, WorkLost
+
+BOUND = ["bound", "head-count", "--heads", "2", "--intrinsic-dim", "4", "--length", "128"]
+BOUND += ["--head-dim", "8"]
+PLAN = ["plan", "--layers", "1", "--width", "8", "--length", "4", "--budget", "999"]
+
+
+def ended(command: object) -> int:
+    try:
+        ending.run_to_the_end(command)  # type: ignore[arg-type]
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def raising(error: BaseException) -> object:
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("not \x1b[2Jthat"), 2),
+        (WorkLost("a worker process died"), 5),
+        (MemoryError(), 5),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_every_end_has_its_code_and_a_sentence(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(raising(error)) == code
+    said = capsys.readouterr().err
+    assert said.startswith("headwise: ")
+    assert "Traceback" not in said
+    assert "\x1b" not in said  # a terminal's control characters do not act
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_job_stops_as_ctrl_c_does(number: int) -> None:
+    def command() -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    before = signal.getsignal(number)
+    assert ended(command) == 130
+    assert signal.getsignal(number) == before
+
+
+def test_hangup_under_nohup_is_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert ended(lambda: os.kill(os.getpid(), signal.SIGHUP)) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def python(*arguments: str, **more: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "headwise", *arguments],
+        env={**os.environ, **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_an_ascii_terminal_gets_escapes_and_json_stays_json() -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    plain, as_json = python(*BOUND, **ascii_only), python(*BOUND, "--json", **ascii_only)
+    for process in (plain, as_json):
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors
+        out.decode("ascii")
+    assert json.loads(out)
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    process = python(*BOUND)
+    assert process.stdout is not None
+    process.stdout.close()  # as `| head -0` does
+    assert process.stderr is not None
+    errors = process.stderr.read().decode()
+    assert process.wait() == 141
+    assert errors == ""
+
+
+def test_square_brackets_and_control_characters_stay_text() -> None:
+    hostile = "[red]x[/red] [/] [link=file:///]y \x1b[2J\x07 <!--<script>"
+    shown = Console(file=io.StringIO(), force_terminal=True, width=200)
+    listing = Table("study", box=None)
+    listing.add_row(ending.plain(hostile))
+    shown.print(listing)
+    shown.print(ending.plain(hostile))
+    text = shown.file.getvalue()  # type: ignore[attr-defined]
+    assert text.count("[red]x[/red] [/] [link=file:///]y") == 2
+    assert "\x1b[2J" not in text
+    assert "\x07" not in text
+
+
+def test_a_report_and_a_state_are_checked_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    inside = str(tmp_path / "file" / "x")
+    none = str(tmp_path / "none.npz")
+    for command in (
+        ["study", "run", "head-count", "--store", str(tmp_path / "a.db"), "--report", inside],
+        ["study", "export", "head-count", "--store", str(tmp_path / "a.db"), "--out", inside],
+        ["report", str(tmp_path / "a.db"), "--out", inside],
+        ["probe", none, "--figure", f"{inside}.png"],
+        ["probe", none, "--state", inside],
+        ["compress", str(tmp_path), "--keep", "0.5", "--out", inside],
+        ["inspect", str(tmp_path), "--report", f"{inside}.html"],
+        ["build", "retrieval", "--length", "4", "--error", "0.1", "--out", inside],
+        ["build", "memorise", "--length", "4", "--error", "0.1", "--out", inside],
+        ["build", "frontier", "--out", inside],
+        ["build", "witness", "--out", inside],
+        ["bound", "phase-map", "--intrinsic-dim", "2", "--head-dim", "2", "--out", inside],
+        [*PLAN, "--out", inside],
+    ):
+        assert run(*command) == 2, command
+        said = capsys.readouterr().err
+        assert "cannot be written" in said or "there is no folder" in said, said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]

@@ -1,0 +1,93 @@
+"""Nothing is destroyed silently: broken weights, failed gates, places that cannot be written."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small_models import small_material, small_model
+
+import headwise
+from headwise.core.errors import InputError
+from headwise.pretrained import Budget, make_plan, measure_model
+from headwise.pretrained.checks import check_share
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_broken_weight_is_named_before_anything_is_measured(value: float) -> None:
+    model = small_model("llama")
+    with torch.no_grad():
+        model.model.layers[1].mlp.up_proj.weight[3, 3] = value
+    for work in (headwise.inspect, lambda m, **o: headwise.compress(m, keep=0.5, **o)):
+        with pytest.raises(InputError, match=r"layers\.1\.mlp\.up_proj\.weight"):
+            work(model, text=small_material(model))
+
+
+def test_outputs_that_overflow_are_refused() -> None:
+    model = small_model("llama")
+    with torch.no_grad():
+        model.lm_head.weight.fill_(3e38)
+    with pytest.raises(InputError, match="not finite"):
+        headwise.compress(model, text=small_material(model), keep=0.5)
+
+
+def test_above_the_gate_nothing_is_written(tmp_path: Path) -> None:
+    model = small_model("llama")
+    out = tmp_path / "small"
+    result = headwise.compress(
+        model, text=small_material(model), keep=0.4, max_loss=1e-9, out=out, time_it=False
+    )
+    assert result.passed is False
+    assert not out.exists()
+    assert "nothing is written" in str(result)
+    with pytest.raises(InputError, match="above max_loss"):
+        result.save(out)
+    result.max_loss = None
+    result.save(out)
+    assert out.is_dir()
+
+
+def test_a_plan_far_from_what_was_asked_for_is_refused() -> None:
+    model = small_model("bert")
+    measurement = measure_model(model, small_material(model))
+    plan = make_plan(measurement, Budget(0.75))
+    check_share(plan, measurement)
+    assert plan.budget is not None
+    plan.budget["fraction"] = 1.0
+    with pytest.raises(InputError, match="the plan keeps 7"):
+        check_share(plan, measurement)
+
+
+def test_the_least_that_can_be_kept_is_said() -> None:
+    model = small_model("llama")
+    with pytest.raises(InputError, match=r"at least|least") as refusal:
+        headwise.compress(model, text=small_material(model), keep=0.001)
+    assert "%" in str(refusal.value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o500)
+    with pytest.raises(InputError, match="cannot be written"):
+        headwise.compress("a-model", keep=0.5, out=closed / "deep" / "small")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"length": 3}, "at least 8 tokens"),
+        ({"pool": "max"}, "known are mean, cls, last"),
+        ({"memory": 0.0}, "gigabytes above 0"),
+        ({"out": "file/small"}, "is a file"),
+    ],
+)
+def test_options_are_checked_first(
+    options: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=sentence):
+        headwise.compress("no-such-model", keep=0.5, **options)
