@@ -41,11 +41,10 @@ _LONGEST = 0.25  # step in a coordinate, relative to the box's half width
 class Witness(Drawn):
     """Two inputs, their targets' distance Δ and their representations' distance δ.
 
-    `representations` and `targets` are those of the first and of the second input.
     δ is computed in floating point: `rounding` is how far it can be from the exact distance, by
     forward error analysis where `rounding_is_bounded`, and for networks that the analysis does not
     cover (several layers, norms) a thousand times what a comparison with float32 suggests.
-    `readout_lipschitz` is an upper bound for the network's own readout.
+    `representations`, `targets`: of both inputs; `readout_lipschitz`: at most this is the net's.
     """
 
     drawn_by: ClassVar[str] = "headwise.report.witnesses:draw_witness"
