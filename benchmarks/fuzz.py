@@ -54,6 +54,7 @@ def main() -> int:
     print(f"{'':28}" + "".join(f"{name:>12}" for name in OUTCOMES))
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"HEADWISE_CACHE": f"{folder}/cache", "HEADWISE_ENGINE": "stacked"}
+        os.environ["HF_HUB_OFFLINE"] = "1"
         every = classes(Path(folder))
         for number, input_class in enumerate(every):
             seen: Counter[str] = Counter()
@@ -62,6 +63,7 @@ def main() -> int:
                 seen[outcome] += 1
                 if outcome in DEFECTS:
                     defects.append(f"{' '.join(case.arguments)[:300]}\n{said[-1500:]}")
+                    print(f"--- {outcome}: {defects[-1]}", file=sys.stderr, flush=True)
 
             count = -(-options.inputs // len(every))
             outcomes(input_class.cases, count, options.seed + number, on_case)
@@ -71,7 +73,6 @@ def main() -> int:
                 flush=True,
             )
     print(f"{f'all {sum(total.values())}':28}" + "".join(f"{total[name]:12}" for name in OUTCOMES))
-    print("\n".join(f"\n--- {defect}" for defect in defects), file=sys.stderr)
     return 1 if defects else 0
 
 

@@ -529,7 +529,7 @@ def classes(folder: Path) -> list[InputClass]:
             "options: compress, inspect",
             st.one_of(
                 _options(
-                    "compress no/such",
+                    f"compress {HERE}/none",
                     [
                         "--out",
                         "--keep",
@@ -544,7 +544,7 @@ def classes(folder: Path) -> list[InputClass]:
                         "--seed",
                     ],
                 ),
-                _options("inspect no/such", ["--text", "--tokens", "--report", "--seed"]),
+                _options(f"inspect {HERE}/none", ["--text", "--tokens", "--report", "--seed"]),
             ),
         ),
         InputClass(

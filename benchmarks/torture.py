@@ -27,6 +27,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -140,8 +141,9 @@ def rows(folder: Path) -> Records:
     """The runs in a store, and the plan."""
     found: Records = {}
     if (folder / "a.db").exists():
-        with sqlite3.connect(folder / "a.db", timeout=20) as database:
-            query = "SELECT key, specification, seed, status, result FROM runs"
+        database = sqlite3.connect(folder / "a.db", timeout=20)
+        query = "SELECT key, specification, seed, status, result FROM runs"
+        with suppress(sqlite3.OperationalError):  # a moment old: without tables yet
             for key, *rest in database.execute(query):
                 found[key if key not in found else f"{key} again"] = rest
         database.close()

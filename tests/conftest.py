@@ -12,6 +12,7 @@ CHECKED = [
     "headwise.tasks",
     "headwise.build",
     "headwise.theory.allocation.profile",
+    "headwise.theory.allocation.sweep",
     "headwise.theory.rank.harmonics",
     "headwise.pretrained.adapters",
     "headwise.pretrained.measure",

@@ -17,6 +17,7 @@ from headwise.advise.plan.race import (
 )
 from headwise.advise.plan.request import PlanRequest
 from headwise.advise.plan.scale import TooLittleTime, TrialScale, choose_scale
+from headwise.lab.crew import Place
 
 NAMES = [UNIFORM, *"abcdefg"]
 
@@ -138,7 +139,7 @@ def scale_of(width: int, length: int, seconds: float) -> TrialScale:
         length=length,
         budget=6 * 4 * width**2,
         seconds=seconds,
-        workers=2,
+        place=Place(jobs=2),
     )
     return choose_scale(request, vocabulary=256, candidates=8, others=4)
 

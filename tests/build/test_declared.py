@@ -30,12 +30,12 @@ def spike(centre: float, width: float) -> Callable[[Tensor], Tensor]:
 @pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4, 1e-5])
 @pytest.mark.parametrize("centre", [0.3, 0.5, 0.123456, 1 / 3])
 def test_spikes_are_found(centre: float, width: float) -> None:
-    with pytest.raises(InputError, match="declared Lipschitz constant of the features is 0.001"):
+    with pytest.raises(InputError, match=r"declared Lipschitz constant of the features is 0.001"):
         build.retrieval(declared(spike(centre, width), 1e-3), 0.01)
 
 
 def test_a_spike_at_a_round_number_is_found_however_narrow() -> None:
-    with pytest.raises(InputError, match="1e\\+07"):
+    with pytest.raises(InputError, match=r"1e\+07"):
         build.retrieval(declared(spike(0.3, 1e-7), 1e-3), 0.01)
 
 
@@ -98,5 +98,5 @@ def test_code_that_raises_becomes_a_sentence() -> None:
     def broken(tokens: Tensor) -> Tensor:
         raise KeyError("x")
 
-    with pytest.raises(InputError, match="the features, called on a tensor .* raised KeyError"):
+    with pytest.raises(InputError, match=r"the features, called on a tensor .* raised KeyError"):
         build.retrieval(declared(broken, 1.0), 0.1)

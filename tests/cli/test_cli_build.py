@@ -133,7 +133,7 @@ def test_the_phase_map_is_drawn_from_the_grid(tmp_path: Path, run: Run) -> None:
         ("build retrieval --length 3 --error 0.1", "intrinsic_dim must be at most the length 3"),
         ("build retrieval --length 8 --error 0.1 --heads 0", "heads must be a whole number"),
         ("build retrieval --length 8 --error 0.1 --low 1", "give --low and --high together"),
-        ("build retrieval --task nowhere.json --error 0.1", "cannot read a task from nowhere.json"),
+        ("build retrieval --task nowhere.json --error 0.1", "cannot read nowhere.json"),
         ("build retrieval --length 8 --error 0.1 --seconds 0", "tries nothing"),
         ("build memorise --preset paper --length 8 --error 0.1", "give a box"),
         ("build frontier --lengths 16,x", "is not a list of whole numbers"),

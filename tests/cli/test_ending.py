@@ -75,7 +75,7 @@ def test_hangup_under_nohup_is_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def python(*arguments: str, **more: str) -> subprocess.Popen[bytes]:
+def python(*arguments: str, **more: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-m", "headwise", *arguments],
         env={**os.environ, **more},
@@ -86,22 +86,21 @@ def python(*arguments: str, **more: str) -> subprocess.Popen[bytes]:
 
 def test_an_ascii_terminal_gets_escapes_and_json_stays_json() -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    plain, as_json = python(*BOUND, **ascii_only), python(*BOUND, "--json", **ascii_only)
-    for process in (plain, as_json):
-        out, errors = process.communicate()
+    for options in ([], ["--json"]):
+        with python(*BOUND, *options, **ascii_only) as process:
+            out, errors = process.communicate()
         assert process.returncode == 0, errors
         out.decode("ascii")
     assert json.loads(out)
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    process = python(*BOUND)
-    assert process.stdout is not None
-    process.stdout.close()  # as `| head -0` does
-    assert process.stderr is not None
-    errors = process.stderr.read().decode()
-    assert process.wait() == 141
-    assert errors == ""
+    with python(*BOUND) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # as `| head -0` does
+        errors = process.stderr.read().decode()
+    assert (process.returncode, errors) == (141, "")
 
 
 def test_square_brackets_and_control_characters_stay_text() -> None:
@@ -110,7 +109,7 @@ def test_square_brackets_and_control_characters_stay_text() -> None:
     listing = Table("study", box=None)
     listing.add_row(ending.plain(hostile))
     shown.print(listing)
-    shown.print(ending.plain(hostile))
+    shown.print(ending.plain(hostile), highlight=False)
     text = shown.file.getvalue()  # type: ignore[attr-defined]
     assert text.count("[red]x[/red] [/] [link=file:///]y") == 2
     assert "\x1b[2J" not in text

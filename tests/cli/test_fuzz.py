@@ -17,6 +17,7 @@ def test_malformed_input_never_ends_in_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HEADWISE_ENGINE", "stacked")  # nothing here is worth compiling for
     defects, tried = [], 0
 

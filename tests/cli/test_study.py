@@ -70,7 +70,7 @@ def test_the_report_can_be_rebuilt_from_the_store_alone(store: Path, tmp_path: P
 def test_status(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("study", "status", "--store", str(store), "--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row == {"study": STUDY, "tier": "quick", "finished": 18, "planned": 18}
+    assert row == {"study": STUDY, "tier": "quick", "finished": 18, "planned": 18, "failed": 0}
 
 
 def test_every_export_format_holds_the_same_rows(

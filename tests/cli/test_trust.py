@@ -59,7 +59,9 @@ def test_with_the_users_word_the_study_itself_reports(choice: tuple[str, str], s
     assert "A study of mine" in (store.parent / "out" / "report.html").read_text()
 
 
-def test_hostile_names_stay_text(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_names_stay_text_in_a_terminal(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hostile = "[red]x</script><!--<script>alert(1)</script>:\x1b[2J"
     with sqlite3.connect(store) as database:
         database.execute("UPDATE planned SET owner = ?, part = ?", (f"study/{hostile}", hostile))
@@ -68,9 +70,6 @@ def test_hostile_names_stay_text(store: Path, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert "[red]x" in printed
     assert "\x1b" not in printed
-    assert run("report", str(store), "--out", "out") == 0
-    page = (store.parent / "out" / "report.html").read_text()
-    assert "<script>alert(1)" not in page
 
 
 def test_a_task_file_names_code_and_nothing_is_imported(

@@ -15,6 +15,7 @@ from headwise.core.errors import InputError
 from headwise.core.spec import spec
 from headwise.lab.check import check_study
 from headwise.lab.conduct import StudyState, conduct
+from headwise.lab.crew import Place
 from headwise.lab.kinds import Column, Kind, Quantity, Reading, one_by_one, register
 from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
@@ -210,12 +211,16 @@ def test_after_the_deadline_conduct_stops_and_says_so(tmp_path: Path) -> None:
     parts = {"first": runs(1.0, 2.0)}
     states: list[StudyState] = []
     with Store(tmp_path / "a.db", write=True) as store:
-        late = conduct(store, "plan", "t", parts, 1, states.append, deadline=Deadline.after(0))
+        late = conduct(
+            store, "plan", "t", parts, Place(jobs=1), states.append, deadline=Deadline.after(0)
+        )
         assert not late.complete
         assert late.finished_runs == 0
-        done = conduct(store, "plan", "t", parts, 1, states.append)
+        done = conduct(store, "plan", "t", parts, Place(jobs=1), states.append)
         assert done.complete
-        again = conduct(store, "plan", "t", parts, 1, states.append, deadline=Deadline.after(0))
+        again = conduct(
+            store, "plan", "t", parts, Place(jobs=1), states.append, deadline=Deadline.after(0)
+        )
         assert again.complete  # nothing was left to do
         assert store.studies() == []
         with pytest.raises(InputError, match="holds no finished run of good"):

@@ -40,7 +40,13 @@ def contents(store: Path) -> dict[str, object]:
     """Everything that must not depend on how the study was run."""
     with Store(store) as opened:
         return {
-            record.key: (record.specification, record.seed, record.status, record.result)
+            record.key: (
+                record.specification,
+                record.seed,
+                record.status,
+                record.result,
+                record.cpu,
+            )
             for _, record in opened.records(OWNER, "quick")
         }
 
@@ -125,7 +131,7 @@ def test_a_second_run_on_the_same_store_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds workers in /proc")
-def test_a_worker_that_dies_is_reported_and_the_same_command_goes_on(
+def test_a_worker_that_dies_costs_its_job_and_nothing_else(
     undisturbed: dict[str, object], tmp_path: Path
 ) -> None:
     store = tmp_path / "a.db"
@@ -135,11 +141,8 @@ def test_a_worker_that_dies_is_reported_and_the_same_command_goes_on(
     wait_for_a_record(store)
     for worker in workers_of(process.pid):
         os.kill(worker, signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "a worker process died (exit code -9)" in errors
-    assert "Traceback" not in errors
-    finish(store)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
     assert contents(store) == undisturbed
 
 

@@ -29,12 +29,13 @@ if __name__ == "__main__":
 def test_a_busy_worker_of_a_killed_parent_is_gone(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
-    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    worker = Path(f"/proc/{int(parent.stdout.readline())}")
-    assert worker.exists()
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        worker = Path(f"/proc/{int(parent.stdout.readline())}")
+        assert worker.exists()
+        parent.send_signal(signal.SIGKILL)
     for _ in range(600):
         if not worker.exists() or worker.joinpath("stat").read_text().split()[2] == "Z":
             return

@@ -72,6 +72,25 @@ def test_adding_twice_is_harmless_and_the_first_stays(tmp_path: Path) -> None:
         assert [each.seed for _, each in store.records("study/s", "quick")] == [1, 0]
 
 
+def test_a_failure_is_kept_apart_and_gives_way_to_any_later_record(tmp_path: Path) -> None:
+    failed = replace(record("k1"), status="failed", result={"failure": "no", "tries": 3})
+    with Store(tmp_path / "a.db", write=True) as store:
+        store.plan("study/s", "quick", {"a": ["k1", "k2"]})
+        store.add([failed, record("k2")])
+        assert store.keys() == {"k2"}
+        assert store.studies() == [("s", "quick", 1, 2)]
+        assert store.failed("study/s", "quick") == 1
+        assert [each for _, each in store.records("study/s", "quick", failed=True)] == [failed]
+        store.add([replace(failed, result={"failure": "again no", "tries": 3})])
+        ((_, kept),) = store.records("study/s", "quick", failed=True)
+        assert kept.result["failure"] == "again no"
+        store.add([record("k1", seed=4)])
+        assert store.keys() == {"k1", "k2"}
+        store.add([failed])  # what is done stays done
+        assert store.failed("study/s", "quick") == 0
+        assert [each.seed for _, each in store.records("study/s", "quick")] == [4, 0]
+
+
 def test_a_failed_batch_leaves_no_trace(tmp_path: Path) -> None:
     with Store(tmp_path / "a.db", write=True) as store:
         store.add([record("k1")])

@@ -183,7 +183,7 @@ def test_changed_rows_get_a_sentence_that_names_them(
             database.execute("UPDATE planned SET key = ?", (value,))
     database.close()
     with Store(path) as store, pytest.raises(InputError, match="changed or is damaged"):
-        table(store, "study/s", "quick")
+        table(store.records("study/s", "quick"))
 
 
 def test_a_run_of_an_unknown_kind_shows_what_its_record_says(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_run_of_an_unknown_kind_shows_what_its_record_says(tmp_path: Path) -> 
     with Store(tmp_path / "a.db", write=True) as store:
         store.plan("study/s", "quick", {"a": [own.key]})
         store.add([own])
-        (row,) = table(store, "study/s", "quick").to_dict("records")
+        (row,) = table(store.records("study/s", "quick")).to_dict("records")
     assert (row["kind"], row["error"]) == ("someones-own", 0.5)
 
 

@@ -175,6 +175,8 @@ def test_the_interval_is_over_documents_and_two_texts_are_judged() -> None:
     if all(len(values) == 1 for values in by_document.values()):  # equal sizes: a plain interval
         plain = Interval.of(value for values in by_document.values() for value in values)
         assert (first.low, first.high) == pytest.approx((plain.low, plain.high), rel=1e-2)
+    assert first.low is not None
+    assert first.high is not None
     assert first.low < first.damage < first.high
     shown = str(result)
     assert first.text in shown

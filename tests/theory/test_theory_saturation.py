@@ -110,7 +110,7 @@ def test_bounds_that_say_nothing_are_vacuous() -> None:
         (np.full((1, 2), np.nan), np.zeros((1, 2)), np.zeros((2, 1)), "holds NaN"),
         (np.full((1, 2), -np.inf), np.full((1, 2), -np.inf), np.eye(2), "at least one"),
         (np.array([[0.0, -np.inf]]), np.zeros((1, 2)), np.eye(2), "same keys"),
-        ([["a"]], [["b"]], [["c"]], "matrix of numbers"),
+        ([["a"]], [["b"]], [["c"]], "array of numbers"),
     ],
 )
 def test_scores_that_are_none_get_a_sentence(

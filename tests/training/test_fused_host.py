@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import headwise
+from headwise.training.fused import host
 from headwise.training.fused.host import LANES
 from headwise.training.fused.simd import exp, gelu, load, store
 
@@ -33,6 +35,7 @@ import numpy as np, torch
 from headwise.nets import ClassTokenShape
 from headwise.training.fused import available
 from headwise.training.fused.engine import FusedEngine
+from headwise.training.fused import host
 from headwise.training.fused.host import LANES
 from headwise.training import Training
 assert LANES == 4, LANES
@@ -82,6 +85,34 @@ def apply(points):
     results = [np.zeros(points.size, np.float32) for _ in range(3)]
     _apply(points, *results)
     return results
+
+
+def test_kernels_that_nobody_used_for_a_month_are_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr(host.config, "CACHE_DIR", str(tmp_path))
+    for name, days in (("kernel-old", 31), ("kernel-new", 29), ("texts", 400)):
+        (tmp_path / name / "deep").mkdir(parents=True)
+        then = time.time() - days * 24 * 3600
+        os.utime(tmp_path / name, (then, then))
+    current = host.kernel_folder.__wrapped__()
+    assert {path.name for path in tmp_path.iterdir()} == {"kernel-new", "texts", current.name}
+
+
+def test_a_cache_that_cannot_be_written_is_said(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(host.config, "CACHE_DIR", str(tmp_path / "file"))
+    assert host.kernel_folder.__wrapped__() is None
+    (said,) = caplog.messages
+    assert f"no compiled kernel can be kept in {tmp_path / 'file'}" in said
+
+
+def test_compiling_is_said_while_it_happens_and_not_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(host, "kernel_folder", lambda: tmp_path)
+    with host.compiling():
+        assert "compiling the training kernel" in caplog.text
+        (tmp_path / "run.nbc").write_text("")
+    caplog.clear()
+    with host.compiling():
+        assert caplog.text == ""
 
 
 def test_exp_and_gelu_keep_their_digits():

@@ -122,7 +122,7 @@ def _why_no_bound(name: str, task: Retrieval) -> str:
     broken = [each for each in check_assumptions(task) if each.holds is False]
     if not broken:
         return ""
-    return f"{name}: theorem 2(2) does not apply, so nothing is said of fewer heads ({broken[0]})."
+    return f"{name}: no lower bound is drawn, theorem 2(2) does not apply ({broken[0]})."
 
 
 def _rows(

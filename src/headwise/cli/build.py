@@ -10,6 +10,7 @@ from headwise.cli import build_witness
 from headwise.cli.ending import GATE_FAILED
 from headwise.cli.parse import TrustOption, chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import LOCAL, JobsOption, OnOption
 from headwise.core.errors import require
 from headwise.core.files import check_can_write_into
 
@@ -116,6 +117,8 @@ def trials(
     count: Annotated[int, typer.Option(help="Random tasks to try.")] = 200,
     seconds: Annotated[float, typer.Option(help="Length of each attack.")] = 2.0,
     seed: Annotated[int, typer.Option(help="Which tasks.")] = 0,
+    on: OnOption = LOCAL,
+    jobs: JobsOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Build random tasks of every kind and attack each certificate; exit code 1 if one breaks.
@@ -125,7 +128,7 @@ def trials(
     from headwise import build
 
     with progress_bar("trials") as on_progress:
-        found = build.trials(count, seconds, seed, on_progress)
+        found = build.trials(count, seconds, seed, on_progress, on=on, jobs=jobs)
     print(found.to_json() if as_json else found)
     if not found.holds:
         raise typer.Exit(GATE_FAILED)

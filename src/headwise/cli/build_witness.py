@@ -8,6 +8,7 @@ import typer
 
 from headwise.cli.parse import chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import Device, DeviceOption
 from headwise.core.files import check_can_write_into
 
 
@@ -27,6 +28,7 @@ def witness(
     ] = 0.3,
     search_steps: Annotated[int, typer.Option(help="Steps of the search.")] = 150,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    device: DeviceOption = Device.cpu,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("witness"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -63,6 +65,7 @@ def witness(
             reach=reach,
             search_steps=search_steps,
             seed=seed,
+            device=device.value,
             on_progress=on_progress,
         )
     write_files(out, figure_files("witness", printed(compared.figure()), compared.to_pandas()))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import GATE_FAILED
+from headwise.cli.where import Device, DeviceOption
 
 
 def compress(
@@ -66,6 +67,7 @@ def compress(
         bool, typer.Option(help="Keep measurements on disk, and use those that are there.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
+    device: DeviceOption = Device.cpu,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Shrink a model's attention and measure what it cost.
@@ -97,6 +99,7 @@ def compress(
             memory=memory,
             cache=cache,
             seed=seed,
+            device=device.value,
             on_progress=on_progress,
         )
     if report is not None:

@@ -47,11 +47,21 @@ def run_to_the_end(command: Callable[[], object]) -> None:
         _say("there is not enough memory for this; a smaller model, fewer tokens or jobs help")
         sys.exit(WORK_LOST)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to flush
+        _leave_nothing_to_flush()
         sys.exit(NOBODY_READS)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
+            _leave_nothing_to_flush()
+            sys.exit(NOBODY_READS)
+        raise
     except KeyboardInterrupt:
         _say("stopped")
         sys.exit(STOPPED)
+
+
+def _leave_nothing_to_flush() -> None:
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  (open until the process ends)
+    os.dup2(sys.stdout.fileno(), 1)
 
 
 @contextmanager

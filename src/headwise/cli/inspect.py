@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.where import Device, DeviceOption
+
 
 def inspect(
     model: Annotated[str, typer.Argument(help="Hub id or folder.")],
@@ -33,6 +35,7 @@ def inspect(
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
+    device: DeviceOption = Device.cpu,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """See what each head of a model needs: ranks, saturation, importance, redundancy."""
@@ -51,6 +54,7 @@ def inspect(
             exact=exact,
             report=report,
             seed=seed,
+            device=device.value,
             on_progress=on_progress,
         )
     print(json.dumps(inspection.to_data()) if as_json else inspection)

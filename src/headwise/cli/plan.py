@@ -7,6 +7,14 @@ import typer
 
 from headwise.cli.ending import OUT_OF_TIME, kept_in
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import (
+    LOCAL,
+    Device,
+    DeviceOption,
+    GpusOption,
+    JobsOption,
+    OnOption,
+)
 
 
 def plan(
@@ -32,9 +40,10 @@ def plan(
     store: Annotated[
         Path, typer.Option(help="The SQLite file that keeps trials; a stopped plan goes on.")
     ] = Path("headwise.db"),
-    jobs: Annotated[
-        int | None, typer.Option(help="Worker processes; as many as cores by default.")
-    ] = None,
+    jobs: JobsOption = None,
+    on: OnOption = LOCAL,
+    gpus_per_job: GpusOption = 0.0,
+    device: DeviceOption = Device.cpu,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON only.")] = False,
 ) -> None:
     """Share a budget of attention parameters out over layers, heads and dimensions.
@@ -66,6 +75,9 @@ def plan(
             out=out,
             store=store,
             jobs=jobs,
+            on=on,
+            gpus_per_job=gpus_per_job,
+            device=device.value,
             on_progress=on_progress,
         )
     if report is not None:

@@ -8,6 +8,7 @@ import typer
 
 from headwise.cli.ending import OUT_OF_TIME, REFUSED
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import LOCAL, Device, DeviceOption, GpusOption, OnOption
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
@@ -51,6 +52,7 @@ def probe(
         Path | None, typer.Option(help="Write the figure: .png, .svg, .pdf or .html.")
     ] = None,
     jobs: JobsOption = None,
+    device: DeviceOption = Device.cpu,
     as_json: JsonOption = False,
 ) -> None:
     """How many attention heads the task behind these data needs.
@@ -77,6 +79,7 @@ def probe(
             state=state,
             figure=figure,
             jobs=jobs,
+            device=device.value,
             on_progress=on_progress,
         )
     print(finding.to_json() if as_json else finding)
@@ -99,6 +102,9 @@ def probe_eval(
         int | None,
         typer.Option(help="Threads, with --zoo processes; as many as cores by default."),
     ] = None,
+    on: OnOption = LOCAL,
+    gpus_per_job: GpusOption = 0.0,
+    device: DeviceOption = Device.cpu,
     out: Annotated[
         Path | None,
         typer.Option(help="Add attempts to this .jsonl file (--zoo), and do not repeat them."),
@@ -130,6 +136,9 @@ def probe_eval(
         function=function,
         seconds=seconds,
         jobs=jobs,
+        on=on,
+        gpus_per_job=gpus_per_job,
+        device=device.value,
         out=out,
         figure=figure,
         on_progress=lambda fraction, attempt: typer.echo(attempt, err=True),

@@ -10,8 +10,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headwise.cli.ending import STOPPED, plain
+from headwise.cli.ending import GATE_FAILED, STOPPED, plain
 from headwise.cli.progress import progress_bar
+from headwise.cli.where import (
+    LOCAL,
+    Device,
+    DeviceOption,
+    GpusOption,
+    JobsOption,
+    OnOption,
+    say_failed,
+)
 from headwise.core.errors import require
 
 if TYPE_CHECKING:
@@ -81,9 +90,7 @@ def run(
     report: Annotated[
         Path | None, typer.Option(help="Write figures and report.html to this folder.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Worker processes; as many as cores by default.")
-    ] = None,
+    jobs: JobsOption = None,
     text: Annotated[
         list[Path] | None,
         typer.Option(help="Run on this text instead of the study's own; can be repeated."),
@@ -92,9 +99,22 @@ def run(
         list[Path] | None,
         typer.Option(help="Compare this plan, too, made by headwise plan; one for each text."),
     ] = None,
+    on: OnOption = LOCAL,
+    gpus_per_job: GpusOption = 0.0,
+    device: DeviceOption = Device.cpu,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="Stop at the first run that fails.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a study, or go on with it: what the store already holds is not run again."""
+    """Run a study, or go on with it: what the store already holds is not run again.
+
+    Exit code 0: all runs are done; 1: some failed, three times each, and the same command tries
+    them again; 2: unusable input.
+
+    Example: `headwise study run head-count --tier quick --report out`
+    """
+    from headwise.lab.conduct import RunsFailed
     from headwise.studies import find_study, run_study
 
     study = find_study(name)
@@ -104,8 +124,23 @@ def run(
     try:
         with progress_bar("study", console) as on_progress:
             result = run_study(
-                study, tier, store, jobs, text or (), plan or (), on_progress, report
+                study,
+                tier,
+                store,
+                jobs,
+                text or (),
+                plan or (),
+                on_progress,
+                report,
+                on=on,
+                gpus_per_job=gpus_per_job,
+                device=device.value,
+                fail_fast=fail_fast,
             )
+    except RunsFailed as error:
+        kept = _kept(store, name, tier)
+        say_failed(f"{error}. {kept}; the same command tries again")
+        raise typer.Exit(GATE_FAILED) from None
     except KeyboardInterrupt:
         kept = plain(_kept(store, name, tier))
         console.print(f"Stopped. {kept}; the same command goes on from there.")
@@ -113,10 +148,13 @@ def run(
     page = report / "report.html" if report else None
     if as_json:
         print(json.dumps({**result.to_data(), "report": str(page) if page else None}))
-        return
-    _print(result)
-    if page:
-        Console().print(f"Report: {plain(page)}", soft_wrap=True)
+    else:
+        _print(result)
+        if page:
+            Console().print(f"Report: {plain(page)}", soft_wrap=True)
+    if result.failures:
+        say_failed(result.failed_in_words)
+        raise typer.Exit(GATE_FAILED)
 
 
 @app.command()
@@ -139,7 +177,7 @@ def status(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> N
     if as_json:
         print(json.dumps(rows))
         return
-    listing = Table("study", "tier", "finished", "planned", box=None)
+    listing = Table("study", "tier", "finished", "planned", "failed", box=None)
     for row in rows:
         listing.add_row(*map(plain, row.values()))
     Console().print(listing)

@@ -1,8 +1,9 @@
 """Names that are imported when they are first used.
 
-Rooms import only from rooms on their left, at the top of their modules. Two things must reach to
-the right, and do it here, by name: the front door (`import headwise` must not load torch), and a
-result's `figure()` (what draws is the report's, whatever room the result is from).
+Rooms import only from rooms on their left, at the top of their modules. Three things must reach to
+the right, and do it here, by name: the front door (`import headwise` must not load torch), a
+result's `figure()` (what draws is the report's, whatever room the result is from), and jobs that
+may run elsewhere (whoever does them is the lab's, whatever room the work is from).
 """
 
 from importlib import import_module

@@ -1,7 +1,8 @@
 """A study's result: its table, and what follows from it, computed once."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -9,18 +10,50 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.lazy import named
-from headwise.lab.kinds import Column, Quantity, find_kind
+from headwise.core.spec import from_data
+from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Study, Verdict
 from headwise.lab.summary import mean_error, readable_value, summarise
 from headwise.lab.table import column_of, table
+from headwise.lab.work import Record
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that was tried `tries` times and failed: its part, its setting and the last error."""
+
+    part: str
+    setting: str
+    seed: int
+    tries: int
+    error: str
+
+    @staticmethod
+    def of(part: str, record: Record, setting: Sequence[str]) -> "FailedRun":
+        """What a store says of it; the `setting` is described by these columns."""
+        try:
+            run = from_data(json.loads(record.specification))
+            described = kind_of(run).describe(run)
+        except (InputError, ValueError):  # of a module that was not imported
+            described = {}
+        known = [
+            f"{name} {readable_value(described[name])}" for name in setting if name in described
+        ]
+        failure, tries = record.result["failure"], record.result["tries"]
+        return FailedRun(part, ", ".join(known), record.seed, tries, failure)
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.setting}, seed {self.seed}: {self.error} ({self.tries} tries)"
 
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
     """What came of a study's tier: `table` has one row a run and part.
+
+    `failures` are the runs that were tried and failed; running the study again tries them again.
 
     `str(result)` is the first table, the claims and the conclusion. `figure(name)` gives an Altair
     chart, `report(folder)` writes the page, the figures and their data.
@@ -30,19 +63,29 @@ class StudyResult:
     tier: str
     table: pd.DataFrame
     planned: int
+    failures: tuple[FailedRun, ...] = ()
 
     @staticmethod
     def of(store: Store, study: Study, tier: str) -> "StudyResult":
         """The result of a study's tier, from the store alone."""
         study.tier(tier)
-        found = table(store, study.owner, tier)
+        found = table(store.records(study.owner, tier))
+        failures = tuple(
+            FailedRun.of(part, record, study.settings)
+            for part, record in store.records(study.owner, tier, failed=True)
+        )
         require(
             len(found) > 0,
-            f"{store.path} holds no finished run of {study.known_as}, tier {tier}; "
-            f"run: headwise study run {study.known_as} --tier {tier} --store {store.path}",
+            f"{store.path} holds no finished run of {study.known_as}, tier {tier}"
+            + (
+                f"; {len(failures)} failed, the first with: {failures[0].error}; "
+                if failures
+                else "; "
+            )
+            + f"run: headwise study run {study.known_as} --tier {tier} --store {store.path}",
         )
         planned = {(name, level): total for name, level, _, total in store.studies()}
-        return StudyResult(study, tier, found, planned[study.known_as, tier])
+        return StudyResult(study, tier, found, planned[study.known_as, tier], failures)
 
     @cached_property
     def finished(self) -> int:
@@ -136,6 +179,7 @@ class StudyResult:
                 {"claim": claim.statement, "status": verdict.status, "numbers": verdict.numbers}
                 for claim, verdict in self.verdicts.items()
             ],
+            "failed": [asdict(failure) for failure in self.failures],
         }
 
     def first_rows(self) -> tuple[list[str], list[list[str]]]:
@@ -150,6 +194,17 @@ class StudyResult:
             cells = ["–" if error != error else f"{error:{number}}" for error in row]
             rows.append([*map(readable_value, places), *cells])
         return head, rows
+
+    @property
+    def failed_in_words(self) -> str:
+        """How many runs failed, and the first of them; nothing if none did."""
+        if not self.failures:
+            return ""
+        runs = len({(failure.setting, failure.seed) for failure in self.failures})
+        return (
+            f"{runs} of {self.planned} runs failed; the same command tries them again. "
+            f"The first: {self.failures[0]}"
+        )
 
     @property
     def first_title(self) -> str:
@@ -167,6 +222,8 @@ class StudyResult:
         lines.append(self.conclusion.sentence)
         if self.conclusion.settled_by:
             lines.append(f"What would settle it: {self.conclusion.settled_by}.")
+        if self.failures:
+            lines.append(self.failed_in_words)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -24,6 +24,7 @@ SCHEMA_VERSION = 2
 STUDY = "study/"  # owners of this prefix are studies
 _OBJECTS = ("result", "versions")  # columns of JSON
 _FIELDS = tuple(field.name for field in fields(Record))
+_FINISHED = "runs.status <> 'failed'"
 _APPLICATION_ID = 0x68656164  # "head", so that another program's database is recognised
 _SCHEMA = """
 CREATE TABLE runs (
@@ -95,7 +96,11 @@ class Store:
             )
 
     def add(self, records: Iterable[Record]) -> None:
-        """Store finished runs; they are durable when this returns. Adding twice is harmless."""
+        """Store runs; they are durable when this returns. Adding twice is harmless.
+
+        The first record of a run stays, unless it is that of a failure, which any later one
+        replaces.
+        """
         rows = [
             {
                 **asdict(record),
@@ -106,9 +111,12 @@ class Store:
         ]
         columns = ", ".join(_FIELDS)
         values = ", ".join(f":{name}" for name in _FIELDS)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS)
         with self._transaction():
             self._database.executemany(
-                f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({values})", rows
+                f"INSERT INTO runs ({columns}) VALUES ({values}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changes} WHERE runs.status = 'failed'",
+                rows,
             )
 
     def plan(self, owner: str, tier: str, parts: Mapping[str, Sequence[str]]) -> None:
@@ -123,14 +131,17 @@ class Store:
     def keys(self) -> set[str]:
         """Hashes of all finished runs."""
         with self._plain_errors():
-            return {key for (key,) in self._database.execute("SELECT key FROM runs")}
+            return {
+                key for (key,) in self._database.execute(f"SELECT key FROM runs WHERE {_FINISHED}")
+            }
 
-    def records(self, owner: str, tier: str) -> Iterator[tuple[str, Record]]:
-        """(part, record) for every finished run of an owner's tier."""
+    def records(self, owner: str, tier: str, failed: bool = False) -> Iterator[tuple[str, Record]]:
+        """(part, record) for every finished run of an owner's tier, or for every failed one."""
         columns = ", ".join(f"runs.{name}" for name in _FIELDS)
         query = (
             f"SELECT part, {columns} FROM planned JOIN runs USING (key) "
-            "WHERE owner = ? AND tier = ? ORDER BY part, runs.specification"
+            f"WHERE owner = ? AND tier = ? AND {'NOT' if failed else ''} {_FINISHED} "
+            "ORDER BY part, runs.specification"
         )
         with self._plain_errors():
             rows = self._database.execute(query, (owner, tier)).fetchall()
@@ -139,20 +150,18 @@ class Store:
             try:
                 yield part, Record(**found | {name: _object(found[name]) for name in _OBJECTS})
             except InputError as error:
-                raise self.damaged(found["key"], error) from error
+                raise damaged_row(found["key"], error) from error
 
-    def damaged(self, key: str, why: Exception) -> InputError:
-        """The sentence for a row that is not what headwise wrote."""
-        return InputError(
-            f"a row of the store {self.path} was changed or is damaged (key {key:.60}): {why}; "
-            f"delete it with: DELETE FROM runs WHERE key = {key[:60]!r}, and run again"
-        )
+    def failed(self, owner: str, tier: str) -> int:
+        """How many runs of an owner's tier failed."""
+        return len({record.key for _, record in self.records(owner, tier, failed=True)})
 
     def progress(self) -> list[tuple[str, str, int, int]]:
         """(owner, tier, finished runs, planned runs) for everything ever planned here."""
         query = (
             "SELECT owner, tier, count(DISTINCT runs.key), count(DISTINCT planned.key) "
-            "FROM planned LEFT JOIN runs USING (key) GROUP BY owner, tier ORDER BY owner, tier"
+            f"FROM planned LEFT JOIN runs ON planned.key = runs.key AND {_FINISHED} "
+            "GROUP BY owner, tier ORDER BY owner, tier"
         )
         with self._plain_errors():
             return self._database.execute(query).fetchall()
@@ -210,6 +219,14 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def damaged_row(key: str, why: Exception) -> InputError:
+    """The sentence for a row that is not what headwise wrote."""
+    return InputError(
+        f"a row of the store was changed or is damaged (key {key:.64}): {why}; delete it with "
+        f"DELETE FROM runs WHERE key = {key[:64]!r}, and run again"
+    )
 
 
 def _object(text: str) -> dict[str, Any]:

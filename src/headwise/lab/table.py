@@ -12,7 +12,7 @@ from headwise.core.spec import from_data, unknown_types
 from headwise.core.typed import fits
 from headwise.lab.kinds import Column, find_kind, is_kind, kind_of
 from headwise.lab.run import Run
-from headwise.lab.store import Store
+from headwise.lab.store import damaged_row
 from headwise.lab.work import Record
 
 COMMON = (
@@ -36,17 +36,17 @@ COMMON = (
 """Columns that every table has, whatever the kinds of its runs."""
 
 
-def table(store: Store, owner: str, tier: str) -> pd.DataFrame:
+def table(records: Iterable[tuple[str, Record]]) -> pd.DataFrame:
     """One row a run and part; columns are what a person would plot or group by.
 
     A run whose task or kind is of a module that was not imported shows what its record says.
     """
     rows = []
-    for part, record in store.records(owner, tier):
+    for part, record in records:
         try:
             rows.append(_row(part, record))
         except (InputError, KeyError, TypeError) as error:
-            raise store.damaged(record.key, error) from error
+            raise damaged_row(record.key, error) from error
     return pd.DataFrame(rows)
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from headwise.core.device import chosen_device
 from headwise.core.progress import OnProgress
 from headwise.core.spec import canonical_json
 from headwise.lab.kinds import Kind, kind_of
@@ -24,13 +25,14 @@ class Record:
 
     `specification` is the run's canonical JSON and `key` its hash. `result` holds the `error`,
     what that is (`error_name`) and its `unit`, and what else is known. The seconds are this run's
-    share of its job's, by the clock and of the processor, which is of the kind `cpu`.
+    share of its job's, by the clock and of the processor, which is of the kind `cpu`. Of a run
+    that failed the result says why (`failure`) and after how many `tries`.
     """
 
     key: str
     specification: str
     seed: int
-    status: str  # "done" or "diverged"
+    status: str  # "done", "diverged" or "failed"
     result: dict[str, Any]
     versions: dict[str, str]
     wall_seconds: float
@@ -90,11 +92,28 @@ def _record(kind: Kind, run: Run, outcome: Outcome, wall: float, cpu: float) -> 
             "curve": outcome.curve,
             "engine": outcome.engine,
             "engine_reason": outcome.engine_reason,
+            "device": chosen_device(),
             **({"facts": dict(outcome.facts)} if outcome.facts else {}),
         },
         versions=versions(),
         wall_seconds=wall,
         cpu_seconds=cpu,
+        cpu=cpu_kind(),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def failed_record(run: Run, error: Exception, tries: int) -> Record:
+    """A run that was tried as often as it may be, and why it failed."""
+    return Record(
+        key=run.key,
+        specification=canonical_json(run),
+        seed=run.seed,
+        status="failed",
+        result={"failure": str(error), "tries": tries},
+        versions=versions(),
+        wall_seconds=0.0,
+        cpu_seconds=0.0,
         cpu=cpu_kind(),
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
-from headwise.theory.checks import whole
 
 
 @spec
@@ -17,7 +16,7 @@ class AttentionShape:
 
     def __post_init__(self) -> None:
         for name in ("heads", "qk_dim", "v_dim"):
-            whole(name, getattr(self, name))
+            check_whole(getattr(self, name), name, 1)
 
 
 @spec

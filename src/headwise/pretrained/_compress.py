@@ -56,6 +56,7 @@ def compress(
     cache: bool = True,
     seed: int = 0,
     tokenizer: Any = None,
+    device: str = "cpu",
     measurement: Measurement | None = None,
     time_it: bool = True,
     on_progress: OnProgress = quiet,
@@ -80,7 +81,8 @@ def compress(
     it. `pool` says how an encoder's embedding is read (mean, cls, last), by default as its
     checkpoint says. `memory` is what the measurement may take, in gigabytes. `out` is a new folder
     to write. With `cache`, measurements are kept on disk; a `measurement` of the same model and
-    text can also be given.
+    text can also be given. A model given by name is opened on the `device`: auto, cpu,
+    cuda or mps.
     """
     folder = None if out is None else Path(out)
     check_place(folder)
@@ -96,7 +98,7 @@ def compress(
         uniform=uniform,
         fast=fast,
     )
-    subject = opened(model, tokenizer)
+    subject = opened(model, tokenizer, device)
     check_weights(subject.model)
     pool = pool_of(subject.model, subject.name, pool)
     material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed, length)

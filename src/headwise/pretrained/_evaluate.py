@@ -21,21 +21,21 @@ _CONTEXT = 256  # tokens before the one whose FLOPs are counted
 
 
 @dataclass
-class Verdict:
+class TextVerdict:
     """What one text says: damage in the objective's unit with its 95 % interval over documents."""
 
     text: str
     damage: float
-    low: float
-    high: float
+    low: float | None  # None where there is one document
+    high: float | None
     documents: int
     tokens: int
     loss: Pairwise | None  # nats a token, of language models
 
     def __str__(self) -> str:
-        low = max(0.0, self.low)
-        interval = "" if self.documents < 2 else f" [{low:.4f}, {self.high:.4f}]"
-        said = f"{self.damage:.4f}{interval}"
+        said = f"{self.damage:.4f}"
+        if self.low is not None and self.high is not None:
+            said += f" [{max(0.0, self.low):.4f}, {self.high:.4f}]"
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
@@ -51,7 +51,7 @@ class Evaluation:
 
     objective: str
     unit: str
-    verdicts: list[Verdict]
+    verdicts: list[TextVerdict]
     attention_parameters: Pairwise
     parameters: Pairwise
     cache_bytes_per_token: Pairwise | None
@@ -149,7 +149,7 @@ def quality(
     objective: Objective,
     sample: Sample,
     seen: Any = lambda count: None,
-) -> Verdict:
+) -> TextVerdict:
     """Damage a unit with its interval over documents, and for language models both losses.
 
     Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
@@ -174,11 +174,11 @@ def quality(
     by_document = ratio + (damage - ratio * units) / units.mean()
     interval = Interval.of(by_document.tolist())
     loss = None if compared.losses is None else Pairwise(*_ratios(units, before, after))
-    return Verdict(
+    return TextVerdict(
         text=sample.source,
         damage=ratio,
-        low=interval.low,
-        high=interval.high,
+        low=interval.low if len(sums) > 1 else None,
+        high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),
         loss=loss,

@@ -49,6 +49,7 @@ def inspect(
     report: str | Path | None = None,
     seed: int = 0,
     tokenizer: Any = None,
+    device: str = "cpu",
     measurement: Measurement | None = None,
     on_progress: OnProgress = quiet,
 ) -> Inspection:
@@ -58,12 +59,12 @@ def inspect(
     text is not a `Material` of ready batches). `text` is a UTF-8 file (vision models: a folder of
     images); by default a packaged one. `exact` also removes each head in turn and measures the
     loss. `report` names an .html file to write. `length`, `pool`, `memory` and `cache` are those
-    of `compress`.
+    of `compress`. A model given by name is opened on the `device`: auto, cpu, cuda or mps.
     """
     check_page(report, "report")
     check_source(text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory)
-    subject = opened(model, tokenizer)
+    subject = opened(model, tokenizer, device)
     check_weights(subject.model)
     pool = pool_of(subject.model, subject.name, pool)
     material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)

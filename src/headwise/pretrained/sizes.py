@@ -24,14 +24,14 @@ def losses_by_size(
 
     Shares that the model is too small for have no row.
     """
-    rows: list[dict[str, float]] = []
+    rows: list[dict[str, float | None]] = []
     for done, share in enumerate(_CURVE, start=1):
         try:
             plan = make_plan(measurement, Budget(share))
         except InputError:
             continue
         assert plan.predicted_damage is not None
-        row = {"kept": share, "predicted": plan.predicted_damage}
+        row: dict[str, float | None] = {"kept": share, "predicted": plan.predicted_damage}
         if share in MEASURED:
             smaller = apply_plan(model, measurement, plan)
             verdict = quality(model, smaller, measurement.objective, sample)

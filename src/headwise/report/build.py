@@ -92,7 +92,7 @@ def _study(store: Store, name: str, tier: str) -> Study:
     """The study itself, or a stand-in where it is only a name in a file."""
     if is_importable(name):
         return find_study(name)
-    found = table(store, f"{STUDY}{name}", tier)
+    found = table(store.records(f"{STUDY}{name}", tier))
     require(len(found) > 0, f"{store.path} holds no finished run of {name}, tier {tier}")
     return stand_in(name, tier, found)
 

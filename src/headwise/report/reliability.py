@@ -26,15 +26,11 @@ def draw(evaluation: ZooEvaluation) -> alt.LayerChart:
         bars = alt.Chart(rows).mark_rule().encode(x=x, y="low:Q", y2="high:Q", color=colour)
         points = (
             alt.Chart(rows)
-            .mark_point(filled=True, opacity=1)
+            .mark_point(filled=True, opacity=1, size=70)
             .encode(
                 x=x,
                 y="right:Q",
                 color=colour,
-                shape=alt.Shape("given:N", title="given as"),
-                size=alt.Size(
-                    "answers:Q", title="answers", scale=alt.Scale(type="sqrt", range=[20, 300])
-                ),
                 tooltip=["given", "from", "to", "answers", "stated", "right", "low", "high"],
             )
         )

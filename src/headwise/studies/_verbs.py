@@ -10,12 +10,11 @@ from headwise.core.errors import require
 from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.lazy import named
 from headwise.core.progress import OnProgress, quiet
-from headwise.core.workers import worker_count
 from headwise.lab.check import check_study
-from headwise.lab.conduct import StudyState, conduct
-from headwise.lab.crew import WorkerDied
+from headwise.lab.conduct import RunsFailed, StudyState, conduct
+from headwise.lab.crew import LOCAL, Place
 from headwise.lab.result import StudyResult
-from headwise.lab.store import Store
+from headwise.lab.store import STUDY, Store
 from headwise.lab.study import Study
 from headwise.lab.table import table
 from headwise.studies._catalogue import find_study
@@ -34,39 +33,44 @@ def run_study(
     plans: Sequence[str | Path] = (),
     on_progress: OnProgress = quiet,
     report: str | Path | None = None,
+    *,
+    on: str = LOCAL,
+    gpus_per_job: float = 0.0,
+    device: str = "cpu",
+    fail_fast: bool = False,
 ) -> StudyResult:
     """Run a study, or go on with it: what the store already holds is not run again.
 
-    `jobs` is the number of worker processes, as many as cores by default. `texts` replace the
-    study's own, `plans` made by `headwise.plan` are compared, too. With `report`, figures and
-    report.html are written to that folder; the page is there from the first finished run on and
-    renews itself while the study runs. A mistake in the study is found before its runs.
+    `jobs` run at once, as many as there are cores by default. `texts` replace the study's own,
+    `plans` made by `headwise.plan` are compared, too. With `report`, figures and report.html are
+    written to that folder; the page is there from the first finished run on and renews itself
+    while the study runs. A mistake in the study is found before its runs.
+
+    `on` says where runs are done: "local", in processes; "ray", on Ray started here; "ray:ADDRESS"
+    on a Ray cluster ("auto", "host:port", "ray://host:port"), with `gpus_per_job` of a GPU each.
+    `device` is auto, cpu, cuda or mps. A run that fails three times is among the result's
+    `failures`, and the others go on; with `fail_fast` the first failure is raised as `RunsFailed`.
     """
     study = find_study(study) if isinstance(study, str) else study
     check_can_write_into(report, "--report (in Python report=)")
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
-    workers = worker_count(jobs)
+    place = Place(on, jobs, gpus_per_job, device)
     check_study(study, parts)
 
-    page = None if report is None else named("headwise.report.pages.live:LivePage")(study, tier, report)
+    live = named("headwise.report.pages.live:LivePage") if report is not None else None
+    page = None if live is None else live(study, tier, report)
 
     with Store(store, write=True) as results:
 
         def on_state(state: StudyState) -> None:
-            on_progress(state.fraction, study.name)
+            on_progress(state.fraction, str(state))
             if page is not None:
-                runs = f"{state.finished_runs} of {state.total_runs} runs finished"
-                page.renew(results, state.fraction, runs)
+                page.renew(results, state.fraction, str(state))
 
-        try:
-            conduct(results, study.owner, tier, parts, workers, on_state)
-        except WorkerDied as error:
-            counts = {row[:2]: row[2:] for row in results.studies()}
-            done, total = counts[study.known_as, tier]
-            raise WorkerDied(
-                f"{error} {done} of {total} runs are kept in {store}; the same command goes on "
-                "from there, perhaps with a smaller --jobs."
-            ) from error
+        state = conduct(results, study.owner, tier, parts, place, on_state, fail_fast=fail_fast)
+        if state.failed_runs == state.total_runs:
+            _, first = next(results.records(study.owner, tier, failed=True))
+            raise RunsFailed(f"all {state.total_runs} runs failed: {first.result['failure']}")
         result = StudyResult.of(results, study, tier)
     if report is not None:
         result.report(report)
@@ -83,10 +87,13 @@ def fetch_study(study: Study | str) -> tuple[KnownText, ...]:
 
 
 def status(store: str | Path = DEFAULT_STORE) -> list[dict[str, Any]]:
-    """What a store holds: study, tier, finished and planned runs."""
-    names = ("study", "tier", "finished", "planned")
+    """What a store holds: study, tier, finished and planned runs, and how many of them failed."""
+    names = ("study", "tier", "finished", "planned", "failed")
     with Store(store) as results:
-        return [dict(zip(names, row, strict=True)) for row in results.studies()]
+        return [
+            dict(zip(names, (*row, results.failed(STUDY + row[0], row[1])), strict=True))
+            for row in results.studies()
+        ]
 
 
 def export_study(
@@ -104,7 +111,7 @@ def export_study(
     with Store(store) as results:
         known = [row[1] for row in results.studies() if row[0] == study.known_as]
         frames = [
-            table(results, study.owner, each).assign(tier=each)
+            table(results.records(study.owner, each)).assign(tier=each)
             for each in ([tier] if tier else known)
         ]
     frames = [frame for frame in frames if len(frame) > 0]

@@ -118,8 +118,13 @@ def tokens(digest: str, kind: str, name: str) -> np.ndarray:
     return ids
 
 
+def cached_file(digest: str, kind: str) -> str:
+    """Where the token numbers of a text lie in the cache folder."""
+    return f"texts/{digest[:32]}-{kind[:32]}.npy"
+
+
 def _file(digest: str, kind: str) -> Path:
-    return cache_folder() / "texts" / f"{digest[:32]}-{kind[:32]}.npy"
+    return cache_folder() / cached_file(digest, kind)
 
 
 def _write(path: Path, ids: np.ndarray) -> None:

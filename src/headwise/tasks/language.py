@@ -101,6 +101,11 @@ class Language:
         return self.tokens - round(self.tokens * self.held_out)
 
     @property
+    def cached_files(self) -> tuple[str, ...]:
+        """What it reads, by place in the cache folder: a node that lacks it is sent it."""
+        return (corpus.cached_file(self.sha256, self.tokenizer),)
+
+    @property
     def bytes_per_token(self) -> float:
         """Over the whole text; it turns nats a token into bits a byte."""
         return self.bytes / self.tokens

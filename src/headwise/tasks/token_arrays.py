@@ -74,6 +74,11 @@ class TokenArray:
         return _HELD_OUT
 
     @property
+    def cached_files(self) -> tuple[str, ...]:
+        """What it reads, by place in the cache folder: a node that lacks it is sent it."""
+        return (corpus.cached_file(self.sha256, _NAME),)
+
+    @property
     def bytes_per_token(self) -> float:
         """Unknown; one, so that bits a byte are bits a token."""
         return 1.0

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
 from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenShape, DecoderShape
@@ -42,6 +43,7 @@ def train(
     With a `checkpoint` file, written every minute, a training that was killed goes on where it was,
     to the same outcome; class-token networks, which train in minutes, start again.
     """
+    device = find_device(device)
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
     require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
     file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)

@@ -34,7 +34,7 @@ class FlatAdamW:
         self.gradient: Float[Tensor, "members padded"] = torch.zeros_like(self._flat)
         self._flat.grad = self.gradient
         self._adam = torch.optim.AdamW(
-            [self._flat], betas=betas, weight_decay=weight_decay, fused=True
+            [self._flat], betas=betas, weight_decay=weight_decay, fused=device != "meta"
         )
         for row, member in zip(self._flat, params, strict=True):
             row[: self._total] = torch.cat([member[name].flatten() for name in self._sizes])

@@ -11,7 +11,7 @@ from headwise.allocation.plan_file import AllocationPlan, write_allocation
 from headwise.core.errors import require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
-from headwise.core.workers import worker_count
+from headwise.lab.crew import LOCAL, Place
 from headwise.tasks.language import Language
 from headwise.tasks.token_arrays import TokenArray
 
@@ -31,6 +31,9 @@ def plan(
     out: str | Path | None = None,
     store: str | Path = "headwise.db",
     jobs: int | None = None,
+    on: str = LOCAL,
+    gpus_per_job: float = 0.0,
+    device: str = "cpu",
     on_progress: OnProgress = quiet,
 ) -> AllocationPlan:
     """Share a budget of attention parameters out over layers, heads and dimensions.
@@ -43,8 +46,12 @@ def plan(
     `budget` counts attention parameters of all layers, without biases; `length` is the tokens in
     a context; head dimensions are multiples of `multiple`. `seconds` are for measuring, on cores
     of usual speed; when they are over, what is known decides. `store` is the SQLite file that
-    keeps trials, so that a stopped plan goes on; `jobs` are worker processes, as many as cores by
-    default. The plan is written to the JSON file `out`, if there is one. Equal seeds, equal plans.
+    keeps trials, so that a stopped plan goes on. The plan is written to the JSON file `out`, if
+    there is one. Equal seeds, equal plans.
+
+    `jobs` trainings run at once, as many as cores by default, where `on` says: "local", "ray"
+    (started here) or "ray:ADDRESS", a cluster, there with `gpus_per_job` of a GPU; on the `device`
+    auto, cpu, cuda or mps. Trainings that fail three times raise `RunsFailed`.
     """
     require(
         text is None or data is None, "give --text or --data, not both (in Python text= or data=)"
@@ -59,7 +66,7 @@ def plan(
         multiple=multiple,
         seconds=seconds,
         seed=seed,
-        workers=worker_count(jobs),
+        place=Place(on, jobs, gpus_per_job, device),
     )
     task_at = _task(text, data)
     if task_at is None:

@@ -1,11 +1,13 @@
 """What the user has and wants."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from headwise.advise.plan.race import FEWER, FEWEST, FULL, Rungs
 from headwise.allocation.fill import Layers
 from headwise.allocation.schedules import schedule, uniform_heads
 from headwise.core.errors import require
+from headwise.lab.crew import Place, capacity
 from headwise.theory.allocation import parameters
 from headwise.theory.checks import positive, whole
 
@@ -25,7 +27,7 @@ class PlanRequest:
     multiple: int = 4
     seconds: float = 600.0
     seed: int = 0
-    workers: int = 1
+    place: Place = field(default_factory=lambda: Place(jobs=1))  # where trainings run
     rungs: tuple[Rungs, ...] = (FULL, FEWER, FEWEST)  # the first that the time allows
 
     def __post_init__(self) -> None:
@@ -42,6 +44,11 @@ class PlanRequest:
             f"{needed} heads of dimension {self.multiple} in the first of {self.layers} layers "
             f"take {least:,} attention parameters; the budget is {self.budget:,}",
         )
+
+    @cached_property
+    def workers(self) -> int:
+        """How many trainings run at once."""
+        return capacity(self.place)
 
     @property
     def heads(self) -> int:

@@ -15,7 +15,7 @@ from headwise.allocation.schedules import schedule
 from headwise.core.clock import Deadline
 from headwise.core.progress import OnProgress
 from headwise.core.spec import spec_hash
-from headwise.lab.conduct import StudyState, conduct
+from headwise.lab.conduct import RunsFailed, StudyState, conduct
 from headwise.lab.run import Run
 from headwise.lab.store import Store
 
@@ -103,15 +103,20 @@ class Trials:
             done = self._done + state.fraction * price
             self._on_progress(min(1.0, done / self._expected), what)
 
-        conduct(
+        state = conduct(
             self._store,
             _OWNER,
             self._tier,
             self._parts,
-            self._request.workers,
+            self._request.place,
             on_state,
             deadline=self._deadline,
         )
+        if state.failed_runs:  # fewer trainings than the comparison is made for: no plan
+            _, first = next(self._store.records(_OWNER, self._tier, failed=True))
+            raise RunsFailed(
+                f"{state.failed_runs} trainings failed, the first with: {first.result['failure']}"
+            )
         self._done += price
         wanted = {run.key for run in runs}
         return {

@@ -6,18 +6,32 @@ from pathlib import Path
 from typing import Any
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.conclude import conclude, refuse, with_lengths
+from headwise.advise.probe.conclude import (
+    conclude,
+    counts_heads,
+    refuse,
+    with_head_dim,
+    with_lengths,
+)
+from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
 from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
+from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import choose_positions, find_transition
+from headwise.advise.probe.descent.transition import (
+    WIDE_HEAD_DIM,
+    choose_positions,
+    find_transition,
+)
+from headwise.advise.probe.descent.walk import descend
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import Kind, Samples
 from headwise.advise.probe.samples.options import check_options, too_few
 from headwise.advise.probe.samples.prepare import prepare
 from headwise.advise.probe.samples.readers import read
+from headwise.core.device import computing_on
 from headwise.core.errors import require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
@@ -44,6 +58,7 @@ def probe(
     state: str | Path | None = None,
     figure: str | Path | None = None,
     jobs: int | None = None,
+    device: str = "cpu",
     on_progress: OnProgress = quiet,
 ) -> Finding:
     """How many attention heads a task needs, from data, from files or from the function itself.
@@ -61,7 +76,8 @@ def probe(
     numbers, `sampler(count, seed)` draws such a batch. It is trained on only where counting
     influential tokens does not settle the matter, or where `train` is true.
 
-    `max_heads` is how many are tried, `jobs` how many threads train. `state` names a file that
+    `max_heads` is how many are tried, `jobs` how many threads train, on the `device`
+    auto, cpu, cuda or mps. `state` names a file that
     keeps finished training, so that a stopped probe goes on from there; `figure` one that the
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
@@ -101,10 +117,11 @@ def probe(
         state=state,
         jobs=jobs,
     )
-    if target is not None and sampler is not None:
-        finding = _probe_function(TargetFunction(target, sampler), train, request)
-    else:
-        finding = _probe_samples(Samples.of(inputs, targets, mask, kind), request)
+    with computing_on(device):
+        if target is not None and sampler is not None:
+            finding = _probe_function(TargetFunction(target, sampler), train, request)
+        else:
+            finding = _probe_samples(Samples.of(inputs, targets, mask, kind), request)
     if figure is not None:
         finding.figure(figure)
     return finding
@@ -143,28 +160,34 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
         return refuse("the target is constant: it needs no head at all", "another target")
     counted = measure_sensitivity(function, seed)
     invariance = look_at_shorter(function, counted, seed)
-    if not train and (train is False or _settles(counted, invariance)):
-        return conclude(counted=counted, invariance=invariance, clock=clock)
+    extremum = None
+    fair = invariance.permutations or counted.method != "copies"  # a copy stands elsewhere
+    if counted.sparse and fair and not invariance.grows_with_length:
+        extremum = examine_extremum(function, counted, invariance.permutations, seed)
+    if not train and (train is False or counts_heads(counted, invariance, extremum)):
+        return conclude(counted=counted, invariance=invariance, extremum=extremum, clock=clock)
     drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
     samples = Samples.of(drawn, function.as_given(function(drawn)), None, request.kind)
     ordered = replace(request, positions=not invariance.permutations)
-    finding = _probe_samples(samples, ordered, counted, invariance)
-    if finding.heads is None or not invariance.permutations or samples.kind != "regression":
+    finding = _probe_samples(samples, ordered, Counting(counted, invariance, extremum))
+    lengths = train is True and invariance.permutations and samples.kind == "regression"
+    if finding.heads is None or not lengths:
         return finding
     trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
     return with_lengths(finding, trend)
 
 
-def _settles(counted: Sensitivity, invariance: Invariance) -> bool:
-    """A few tokens matter, of all lengths equally many, and they were counted at many inputs."""
-    return counted.sparse and counted.support >= 2 and not invariance.grows_with_length
+@dataclass(frozen=True)
+class Counting:
+    """What counting influential tokens gave."""
+
+    counted: Sensitivity | None = None
+    invariance: Invariance | None = None
+    extremum: Extremum | None = None
 
 
 def _probe_samples(
-    samples: Samples,
-    request: _Request,
-    counted: Sensitivity | None = None,
-    invariance: Invariance | None = None,
+    samples: Samples, request: _Request, counting: Counting | None = None
 ) -> Finding:
     few = too_few(samples)
     if few is not None:
@@ -172,17 +195,43 @@ def _probe_samples(
     if samples.constant:
         return refuse("the target is constant: it needs no head at all", "another target")
     seed, clock = request.seed, request.clock
-    state = DescentFile(request.state, samples.fingerprint)
+    DescentFile(request.state, "")  # a file that is no state is said before any work
+    clock.compile()
     positions = request.positions
     if positions is None:
         positions = choose_positions(samples, seed, clock)
-    data = prepare(samples, seed, positions)
-    transition = find_transition(data, request.max_heads, seed, clock, state, request.jobs)
-    return conclude(
-        counted=counted,
-        invariance=invariance,
+    finding = _train(samples, positions, request, counting)
+    tried = request.positions is not None or positions
+    if finding.heads is None and not tried and not clock.over:
+        other = _train(samples, True, request, counting)
+        finding = other if other.heads is not None else finding
+    return finding
+
+
+def _train(
+    samples: Samples,
+    positions: bool,
+    request: _Request,
+    counting: Counting | None,
+) -> Finding:
+    state = DescentFile(request.state, f"{samples.fingerprint}, positions {positions}")
+    data = prepare(samples, request.seed, positions)
+    most, seed, clock = request.max_heads, request.seed, request.clock
+    transition = find_transition(data, most, seed, clock, state, request.jobs)
+    known = counting or Counting()
+    finding = conclude(
+        counted=known.counted,
+        invariance=known.invariance,
+        extremum=known.extremum,
         transition=transition,
         data=data,
         positions=positions,
         clock=clock,
     )
+    if finding.heads is None:
+        return finding
+    wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
+    if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same
+        wide = descend(data, wide.plan, clock)
+    found = measure_head_dim(data, wide, finding.heads, wide.plan.tuning_steps, clock)
+    return with_head_dim(finding, found)

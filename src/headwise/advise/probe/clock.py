@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from headwise.core.clock import Deadline
 from headwise.core.progress import OnProgress, quiet
+from headwise.training.fused.scope import available
 
 
 @dataclass
@@ -16,6 +17,7 @@ class Clock:
     planned: int = 0
     taken: int = 0
     stopped: bool = False
+    compiling: float = 0.0  # seconds that the first use of the kernel on a machine took
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -32,6 +34,12 @@ class Clock:
     def elapsed(self) -> float:
         """Seconds since the probe began."""
         return time.monotonic() - self.started
+
+    def compile(self) -> None:
+        """Compile the training kernel now, where that was not done before, and note the time."""
+        before = self.elapsed
+        available()
+        self.compiling = self.elapsed - before
 
     def took(self, steps: int) -> None:
         """So many more of the planned steps are done."""

@@ -1,7 +1,7 @@
 """How often is the probe right? Fresh random tasks of a seed, and a table."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,20 +9,23 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.advise.probe.ask import probe
+from headwise.advise.probe.ask import FIGURES, probe
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.judged.attempt import Way
 from headwise.advise.probe.judged.perform import perform
 from headwise.advise.probe.judged.score import ZooEvaluation
 from headwise.advise.probe.trials import ProbeTrial, draw_trial
+from headwise.core.device import chosen_device
 from headwise.core.errors import check_whole, require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.workers import worker_count
+from headwise.lab.crew import LOCAL, Job, Place, results_of
 
 SAMPLES = 20_000
 _DATA, _FUNCTION = 1, 2
 _WAYS: tuple[Way, ...] = ("function", "data")
+_SECONDS = 3600.0  # for a probe; none takes as long
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,11 @@ def probe_eval(
     samples: int = SAMPLES,
     data: bool = True,
     function: bool = True,
-    seconds: float = 3600.0,
+    seconds: float = _SECONDS,
     jobs: int | None = None,
+    on: str = LOCAL,
+    gpus_per_job: float = 0.0,
+    device: str = "cpu",
     out: str | Path | None = None,
     figure: str | Path | None = None,
     on_progress: OnProgress = quiet,
@@ -101,11 +107,14 @@ def probe_eval(
 
     `seed` draws the tasks; take one nobody has used; `first` is the number of the first. Each is
     given as a noisy `function` and as `data`, of so many `samples`; each attempt may take so many
-    `seconds`. `on_progress` is told every attempt.
+    `seconds`. `on_progress` is told every attempt. `jobs` are the threads of a probe; with `on`
+    "ray" or "ray:ADDRESS", probes run at once on a cluster, with `gpus_per_job` of a GPU each.
+    `device` is auto, cpu, cuda or mps.
 
     The tasks are retrieval, or with `zoo` of all kinds (`headwise.advise.probe.zoo`); then `jobs`
-    processes work side by side, the attempts are added to the file `out` as they are finished and
-    not repeated if they are there, and `figure` is where the reliability diagram is written.
+    processes of this machine work side by side, the attempts are added to the file `out` as they
+    are finished and not repeated if they are there, and `figure` is where the reliability diagram
+    is written.
     """
     check_whole(tasks, "tasks", 1)
     check_whole(seed, "seed", 0)
@@ -113,23 +122,39 @@ def probe_eval(
     check_whole(samples, "samples", 1)
     workers = worker_count(jobs)
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
+    place = Place(on, jobs, gpus_per_job, device)
     require(zoo or (out is None and figure is None), "out and figure belong to zoo")
     check_can_write(out, "--out")
+    require(
+        figure is None or Path(figure).suffix in FIGURES,
+        f"the figure is a {', '.join(FIGURES)} file, not {figure}",
+    )
     check_can_write(figure, "the figure")
     if zoo:
+        require(
+            place == Place(jobs=jobs),
+            "the zoo is tried in processes of this machine, on its CPU: leave --on, --gpus-per-job "
+            "and --device out",
+        )
         ways = _WAYS[not function : 1 + data]
         kept = None if out is None else Path(out)
         indices = range(first, first + tasks)
-        tried = perform(seed, indices, ways, samples, seconds, workers, kept, on_progress)
-        evaluation = ZooEvaluation(seed, tuple(tried))
+        judged = perform(seed, indices, ways, samples, seconds, workers, kept, on_progress)
+        evaluation = ZooEvaluation(seed, tuple(judged))
         if figure is not None:
             evaluation.figure(figure)
         return evaluation
-    expected, found = tasks * (data + function), list[Attempt]()
-    for attempt in attempts(seed, tasks, first, data, function, samples, seconds, jobs):
-        found.append(attempt)
+    expected, found = tasks * (data + function), dict[int, Attempt]()
+    if on == LOCAL:
+        here = attempts(seed, tasks, first, data, function, samples, seconds, jobs, device)
+        tried: Iterable[tuple[int, Attempt]] = enumerate(here)
+    else:
+        indices = range(first, first + tasks)
+        tried = _attempts_there(seed, indices, data, function, samples, seconds, place)
+    for number, attempt in tried:
+        found[number] = attempt
         on_progress(len(found) / expected, str(attempt))
-    return ProbeEvaluation(seed, tasks, tuple(found))
+    return ProbeEvaluation(seed, tasks, tuple(found[number] for number in sorted(found)))
 
 
 def attempts(
@@ -139,20 +164,70 @@ def attempts(
     data: bool = True,
     function: bool = True,
     samples: int = SAMPLES,
-    seconds: float = 3600.0,
+    seconds: float = _SECONDS,
     jobs: int | None = None,
+    device: str = "cpu",
 ) -> Iterator[Attempt]:
     """Draw task after task; probe its noisy function, then a sample of it."""
     for index in range(first, first + tasks):
-        trial = draw_trial(seed, index)
-        if function:
-            noisy = trial.noisy_target((seed, index, _FUNCTION))
-            found = probe(target=noisy, sampler=trial.task.sample, seed=seed)
-            yield Attempt(trial, "function", found)
-        if data:
-            inputs, targets = trial.sample(samples, (seed, index, _DATA))
-            found = probe(inputs, targets, seed=seed, seconds=seconds, jobs=jobs)
-            yield Attempt(trial, "data", found)
+        for given in _ways(data, function):
+            found = _probed(seed, index, given, samples, seconds, jobs, device)
+            yield Attempt(draw_trial(seed, index), given, found)
+
+
+def _ways(data: bool, function: bool) -> list[str]:
+    return ["function"] * function + ["data"] * data
+
+
+def _probed(
+    seed: int,
+    index: int,
+    given: str,
+    samples: int,
+    seconds: float,
+    jobs: int | None,
+    device: str,
+) -> Finding:
+    """The finding on a trial's noisy function, or on a sample of it."""
+    trial = draw_trial(seed, index)
+    if given == "function":
+        noisy = trial.noisy_target((seed, index, _FUNCTION))
+        return probe(target=noisy, sampler=trial.task.sample, seed=seed, device=device)
+    inputs, targets = trial.sample(samples, (seed, index, _DATA))
+    return probe(inputs, targets, seed=seed, seconds=seconds, jobs=jobs, device=device)
+
+
+def probe_trial(
+    seed: int,
+    index: int,
+    given: str,
+    samples: int,
+    seconds: float,
+    on_progress: OnProgress,
+    folder: Path | None,
+) -> Finding:
+    """One attempt as a job of a cluster, of one thread."""
+    return _probed(seed, index, given, samples, seconds, 1, chosen_device())
+
+
+def _attempts_there(
+    seed: int,
+    indices: range,
+    data: bool,
+    function: bool,
+    samples: int,
+    seconds: float,
+    place: Place,
+) -> Iterator[tuple[int, Attempt]]:
+    """The same attempts with their numbers, done on a cluster; as they come."""
+    wanted = [(index, given) for index in indices for given in _ways(data, function)]
+    work = "headwise.advise.probe.evaluate:probe_trial"
+    jobs = [
+        Job(work, (seed, index, given, samples, seconds), label=given) for index, given in wanted
+    ]
+    for number, finding in results_of(jobs, place):
+        index, given = wanted[number]
+        yield number, Attempt(draw_trial(seed, index), given, finding)
 
 
 def _row(attempt: Attempt) -> dict[str, object]:

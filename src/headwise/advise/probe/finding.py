@@ -1,11 +1,12 @@
 """What a probe found: an answer with its evidence, or a refusal that says what is missing."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.verdict import CONFIDENT
 from headwise.core.lazy import Drawn
 
@@ -20,6 +21,10 @@ class Finding(Drawn):
     `interval` holds 95 % of the probability, `confidence` is that of `heads` itself. `evidence`
     is a table: one measured number a row. `notes` are what else was seen, a sentence each;
     `settled_by` says what would give an answer, or a surer one. `seconds` is what it took.
+
+    `head_dim` holds the query–key and the value dimension a head needs, with an interval, and
+    `layers` is 1 where one attention layer was enough and 2 where a second was clearly better;
+    both are None where the probe cannot tell.
     """
 
     drawn_by = "headwise.report.probe:draw"
@@ -32,6 +37,8 @@ class Finding(Drawn):
     evidence: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    head_dim: HeadDim | None = None
+    layers: int | None = None
 
     @property
     def conclusive(self) -> bool:
@@ -66,6 +73,8 @@ class Finding(Drawn):
             "interval": list(self.interval) if self.interval else None,
             "confidence": round(self.confidence, 4),
             "confident": self.confident,
+            "head_dim": None if self.head_dim is None else asdict(self.head_dim),
+            "layers": self.layers,
             "sentence": self.sentence,
             "notes": list(self.notes),
             "settled_by": self.settled_by,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
-FLOOR = 3e-4
+FLOOR, FLOOR_OF_LABELS = 3e-4, 2e-2  # a cross-entropy falls on and on as borders sharpen
 ENOUGH_SPREAD = 0.2
 SURPRISES, SURPRISE_RANGE = 0.02, 10.0  # share, and the range of c over which they spread
 CREDIBLE = 0.95
@@ -53,6 +53,18 @@ class HeadVerdict:
             held += max(below, above)
         return low, high
 
+    def doubted(self, chance: float, most_heads: int) -> "HeadVerdict":
+        """The same with this chance of the answer: what is left goes to its neighbours.
+
+        Half as much for every step away, so that interval and confidence come from one
+        distribution. The answer never becomes likelier than it was.
+        """
+        chance = min(chance, self.confidence)
+        far = {h: 0.5 ** abs(h - self.heads) for h in range(1, most_heads + 1) if h != self.heads}
+        share = (1 - chance) / (1 - self.confidence + sum(far.values()))
+        rest = {h: share * (self.probabilities.get(h, 0.0) + weight) for h, weight in far.items()}
+        return HeadVerdict(_ordered({**rest, self.heads: chance}))
+
     def joined_with(self, other: "HeadVerdict") -> "HeadVerdict":
         """Both lines of evidence together, as independent."""
         least = 1e-4
@@ -63,10 +75,13 @@ class HeadVerdict:
         return HeadVerdict(_normalised(product))
 
 
-def judge(errors: Mapping[int, float], most_heads: int) -> HeadVerdict:
-    """`errors` by number of heads, from `most_heads` down to where the answer was clear."""
+def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) -> HeadVerdict:
+    """`errors` by number of heads, from `most_heads` down to where the answer was clear.
+
+    Errors below `floor` are as good as none.
+    """
     fewest = min(errors)
-    raised = {heads: error + FLOOR for heads, error in errors.items()}
+    raised = {heads: error + floor for heads, error in errors.items()}
     costs = {
         heads: log(error / min(raised[more] for more in raised if more > heads))
         for heads, error in raised.items()
@@ -84,7 +99,7 @@ def judge(errors: Mapping[int, float], most_heads: int) -> HeadVerdict:
 
 def from_count(count: int, sure: bool) -> HeadVerdict:
     """What a count of influential tokens says: it can miss features, it cannot invent them."""
-    more = 0.005 if sure else 0.1
+    more = 0.005 if sure else 0.05
     return HeadVerdict({count: 1 - 1.1 * more, count + 1: more, count + 2: 0.1 * more})
 
 
@@ -104,4 +119,8 @@ def _surprised(density: float) -> float:
 
 def _normalised(weights: Mapping[int, float]) -> dict[int, float]:
     total = sum(weights.values())
-    return {heads: weight / total for heads, weight in weights.items()}
+    return _ordered({heads: weight / total for heads, weight in weights.items()})
+
+
+def _ordered(weights: Mapping[int, float]) -> dict[int, float]:
+    return {heads: weights[heads] for heads in sorted(weights)}

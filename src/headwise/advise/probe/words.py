@@ -2,8 +2,10 @@
 
 import pandas as pd
 
+from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
 from headwise.advise.probe.finding import ERROR
@@ -11,9 +13,10 @@ from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
 
 
-def sentence(verdict: HeadVerdict, confidence: float, transition: Transition | None) -> str:
+def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
     """The answer, and where the error falls, in two sentences."""
     heads, (low, high) = verdict.heads, verdict.interval
+    confidence = verdict.confidence
     word = "head" if heads == 1 else "heads"
     parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
     errors = transition.errors() if transition is not None else {}
@@ -55,7 +58,28 @@ def rank_notes(heads: int, transition: Transition | None) -> list[str]:
     ]
 
 
-def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) -> list[str]:
+def head_dim_note(found: HeadDim) -> str:
+    """How wide a head is to be."""
+    low, high = found.interval
+    errors = ", ".join(f"{dim}: {error:.1e}" for dim, error in found.errors.items())
+    noun = "dimension" if found.value == 1 else "dimensions"
+    return (
+        f"A head needs {found.value} value {noun} ({low}–{high}; error by dimensions: {errors}) "
+        f"and {found.query_key} query–key dimension."
+    )
+
+
+def pooled_notes(transition: Transition | None) -> list[str]:
+    """What a network without attention reaches."""
+    if transition is None or transition.pooled is None:
+        return []
+    enough = "as good as any: one head is enough" if transition.pooling_suffices else "not enough"
+    return [f"A mean over the tokens, without attention, is {enough} ({transition.pooled:.1e})."]
+
+
+def counted_notes(
+    counted: Sensitivity | None, invariance: Invariance | None, extremum: Extremum | None
+) -> list[str]:
     """How many tokens matter, and whether their order and their number do."""
     if counted is None:
         return []
@@ -78,6 +102,8 @@ def counted_notes(counted: Sensitivity | None, invariance: Invariance | None) ->
                 for length, count in sorted(invariance.counts_by_length.items())
             )
             notes.append(f"Influential tokens by length: {counts}.")
+    if extremum is not None and extremum.failed:
+        notes.append(f"That is no number of heads: {extremum.failed}.")
     return notes
 
 

@@ -66,7 +66,12 @@ class CertificateTrial:
 def draw_trials(count: int, seed: int = 0) -> Iterator[CertificateTrial]:
     """`count` trials, the kinds of features in turn; trial i depends on (seed, i) alone."""
     for index in range(count):
-        yield _trial(KINDS[index % len(KINDS)], np.random.default_rng([seed, index, 0x7B1]))
+        yield draw_trial(index, seed)
+
+
+def draw_trial(index: int, seed: int = 0) -> CertificateTrial:
+    """Trial number `index` of a seed."""
+    return _trial(KINDS[index % len(KINDS)], np.random.default_rng([seed, index, 0x7B1]))
 
 
 def _trial(kind: str, rng: np.random.Generator) -> CertificateTrial:

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
-from headwise.build.certify.random_tasks import CertificateTrial, draw_trials
-from headwise.core.lazy import Drawn
+from headwise.build.certify.random_tasks import CertificateTrial, draw_trial
+from headwise.core.lazy import Drawn, named
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Tabled
 from headwise.theory.checks import positive, whole
@@ -45,17 +45,43 @@ class TrialResults(Drawn, Tabled):
 
 
 def trials(
-    count: int = 200, seconds: float = 2.0, seed: int = 0, on_progress: OnProgress = quiet
+    count: int = 200,
+    seconds: float = 2.0,
+    seed: int = 0,
+    on_progress: OnProgress = quiet,
+    *,
+    on: str = "local",
+    jobs: int | None = None,
 ) -> TrialResults:
-    """Build `count` random tasks of every kind and attack each certificate for some seconds."""
+    """Build `count` random tasks of every kind and attack each certificate for some seconds.
+
+    One after the other in this process; with `on` "ray" or "ray:ADDRESS" on a cluster, `jobs` at
+    once.
+    """
     count, seed = whole("count", count), whole("seed", seed, least=0)
     seconds = positive("seconds", seconds)
+    crew = named("headwise.lab.crew")
+    place = crew.Place(on, jobs)
+    if on != crew.LOCAL:
+        work = f"{__name__}:row_of_trial"
+        asked = [crew.Job(work, (seed, index, seconds)) for index in range(count)]
+        came = {}
+        for number, row in crew.results_of(asked, place):
+            came[number] = row
+            on_progress(len(came) / count, f"{len(came)} of {count} trials")
+        return TrialResults(tuple(row for _, row in sorted(came.items())))
     rows = []
-    for index, trial in enumerate(draw_trials(count, seed)):
-        built, attack = trial.run(rounds=None, seconds=seconds)
-        rows.append({"trial": index} | _row(trial, built, attack))
+    for index in range(count):
+        rows.append(row_of_trial(seed, index, seconds))
         on_progress((index + 1) / count, f"trial {index + 1} of {count}")
     return TrialResults(tuple(rows))
+
+
+def row_of_trial(seed: int, index: int, seconds: float, *told: Any) -> dict[str, Any]:
+    """Trial number `index`: built, attacked, in a row. As a job it is not told anything more."""
+    trial = draw_trial(index, seed)
+    built, attack = trial.run(rounds=None, seconds=seconds)
+    return {"trial": index} | _row(trial, built, attack)
 
 
 def _row(trial: CertificateTrial, built: Built, attack: Attack) -> dict[str, Any]:

@@ -1,96 +1,149 @@
-"""Worker processes: one torch thread each, jobs in, records out.
+"""Worker processes of this machine: one torch thread each, jobs in, results out.
 
-Each worker has a pipe of its own. A worker whose parent is gone is ended by the system, or finds
-the pipe broken, so a killed run leaves no orphans; a worker that dies is noticed by its parent.
+Each worker has a pipe of its own. A worker whose parent is gone is ended by the system, so a killed
+run leaves no orphans; a worker that dies is noticed by its parent, which hires another.
 """
 
 import multiprocessing
 import os
 import signal
+import time
+from collections import deque
 from collections.abc import Generator, Sequence
-from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import torch
-
+from headwise.core.device import computing_on, find_device
 from headwise.core.errors import InputError
 from headwise.core.workers import end_with_parent
-from headwise.lab.crew.messages import Failed, Finished, Progress, WorkerDied
-from headwise.lab.kinds import homes
-from headwise.lab.run import Run
-from headwise.lab.work import perform
-from headwise.training import keep_freed_memory
+from headwise.lab.crew.attempt import Broken, attempt, settle_in
+from headwise.lab.crew.messages import Finished, Job, Message, Progress, Pulse, WorkerDied
+from headwise.lab.crew.queue import JobQueue
+
+PACK_SECONDS = 0.5  # a pipe is quick: pack only what would make many messages a second
+_PULSE_SECONDS = 0.25
 
 
-def run_jobs(
-    jobs: Sequence[Sequence[Run]], workers: int, unfinished: Path | None = None
-) -> Generator[Progress | Finished | Failed]:
-    """Work through the jobs, reporting as they go; closing the iterator stops the workers.
+class _Worker:
+    """A process, our end of its pipe, and the jobs it has; the first is the one it is doing."""
 
-    In the folder `unfinished` long jobs leave checkpoints. After `Failed` nothing follows.
-    """
-    context = multiprocessing.get_context("spawn")
-    modules = homes([run for job in jobs for run in job])
-    waiting = iter(enumerate(jobs))
-    team: dict[Connection, Any] = {}
+    def __init__(self, modules: Sequence[str], unfinished: Path | None, device: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(
+            target=_work, args=(theirs, modules, unfinished, device), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+        self.pack: deque[int] = deque()
+
+    def death(self) -> WorkerDied:
+        """How it ended."""
+        self.process.join(5)  # its files close a moment before its exit code is known
+        code = self.process.exitcode
+        return WorkerDied(f"a worker process died (exit code {code}); out of memory?")
+
+    def dismiss(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def run_here(
+    jobs: Sequence[Job],
+    queue: JobQueue,
+    workers: int,
+    modules: Sequence[str],
+    unfinished: Path | None,
+    device: str,
+) -> Generator[Message]:
+    """Work through the jobs in processes of this machine."""
+    find_device(device)  # before a process starts
+    team: list[_Worker] = []
+    pulse = time.monotonic()
     try:
-        for _ in range(min(workers, len(jobs))):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, modules, unfinished), daemon=True)
-            process.start()
-            theirs.close()
-            team[ours] = process
-            ours.send(next(waiting))
-        while team:
-            for pipe in cast(list[Connection], wait(list(team))):
-                message = pipe.recv()
-                yield message
-                if isinstance(message, Failed):
-                    return
+        while queue or any(worker.pack for worker in team):
+            _hand_out(jobs, queue, team, workers, modules, unfinished, device)
+            busy = {worker.pipe: worker for worker in team if worker.pack}
+            for pipe in cast(list[Connection], wait(list(busy), _PULSE_SECONDS)):
+                worker = busy[pipe]
+                try:
+                    message = pipe.recv()
+                except (EOFError, ConnectionResetError):
+                    team.remove(worker)
+                    error = worker.death()
+                    queue.put_back(list(worker.pack)[1:])
+                    yield from queue.failed([worker.pack[0]], error)
+                    continue
+                if not isinstance(message, Progress):
+                    worker.pack.popleft()
+                if isinstance(message, Broken):
+                    yield from queue.failed([message.job], message.error)
+                    continue
                 if isinstance(message, Finished):
-                    job = next(waiting, None)
-                    pipe.send(job)
-                    if job is None:
-                        team.pop(pipe).join()
-    except (EOFError, ConnectionResetError, BrokenPipeError):
-        yield Failed(_death(list(team.values())))
+                    queue.finished(message)
+                yield message
+            if time.monotonic() - pulse >= _PULSE_SECONDS:
+                pulse = time.monotonic()
+                yield Pulse(1, workers)
     finally:
-        for process in team.values():
-            process.kill()
-            process.join()
+        for worker in team:
+            worker.dismiss()
 
 
-def _death(team: list[Any]) -> WorkerDied:
-    """Which workers ended, and how."""
-    ended = wait([process.sentinel for process in team], timeout=5)
-    dead = [process for process in team if process.sentinel in ended]
-    for process in dead:
-        process.join()  # its files close a moment before its exit code is known
-    codes = ", ".join(str(process.exitcode) for process in dead)
-    return WorkerDied(f"a worker process died (exit code {codes}); out of memory?")
+def _hand_out(
+    jobs: Sequence[Job],
+    queue: JobQueue,
+    team: list[_Worker],
+    workers: int,
+    modules: Sequence[str],
+    unfinished: Path | None,
+    device: str,
+) -> None:
+    """Give every worker that has nothing to do a pack, and hire where too few are left."""
+    while queue:
+        idle = next((worker for worker in team if not worker.pack), None)
+        if idle is None and len(team) >= workers:
+            return
+        pack = queue.take(workers, sum(bool(worker.pack) for worker in team))
+        if not pack:
+            return
+        if idle is None:
+            idle = _Worker(modules, unfinished, device)
+            team.append(idle)
+        idle.pack.extend(pack)
+        try:
+            idle.pipe.send([(number, jobs[number]) for number in pack])
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it died while it had nothing to do: its pipe says so at the next wait
 
 
-def _work(pipe: Connection, modules: list[str], unfinished: Path | None) -> None:
-    """A worker's life: take a job, report progress, hand in the records, until told to stop."""
+def _work(pipe: Connection, modules: Sequence[str], unfinished: Path | None, device: str) -> None:
+    """A worker's life: take a pack, report progress, hand in the results, until it is ended."""
     end_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides what stopping means
-    torch.set_num_threads(1)
-    keep_freed_memory()
-    for module in modules:  # a user's own kinds register themselves
-        import_module(module)
+    refusal = None
     try:
-        while (task := pipe.recv()) is not None:
-            number, runs = task
-
-            def report(fraction: float, doing: str, number: int = number) -> None:
-                pipe.send(Progress(number, fraction))
-
-            try:
-                pipe.send(Finished(number, perform(runs, report, unfinished)))
-            except InputError as error:
-                pipe.send(Failed(error))
+        settle_in(modules)
+    except Exception as error:  # the same for every job: no use in trying them all
+        refusal = InputError(f"a worker process cannot start: {type(error).__name__}: {error}")
+    try:
+        with computing_on(device):
+            while True:
+                for number, job in pipe.recv():
+                    if refusal is not None:
+                        pipe.send(Broken(number, refusal))
+                        continue
+                    _answer(pipe, number, attempt(number, job, pipe.send, 0.25, unfinished))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         os._exit(1)  # the parent is gone: nobody is left to report to
+
+
+def _answer(pipe: Connection, number: int, answer: Finished | Broken) -> None:
+    try:
+        pipe.send(answer)
+    except (TypeError, AttributeError, ValueError) as error:  # it cannot be pickled
+        pipe.send(Broken(number, RuntimeError(f"the result cannot be sent: {error}")))

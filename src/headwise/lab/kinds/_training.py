@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from headwise.core.device import chosen_device
 from headwise.core.progress import OnProgress
 from headwise.lab.kinds._columns import checkpoint_of
 from headwise.lab.run import Run
@@ -18,5 +19,6 @@ def train_job(job: Sequence[Run], on_progress: OnProgress, folder: Path | None) 
         first.training,
         seeds,
         on_progress,
+        device=chosen_device(),
         checkpoint=checkpoint_of(first, folder),
     )

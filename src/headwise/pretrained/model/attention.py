@@ -292,5 +292,7 @@ def compressed_attention(
     made: CompressedAttention = type(
         f"Compressed{family.__name__}", (CompressedAttention, family), {}
     )(site, layout, original, config)
-    made._forward_hooks.update(original._forward_hooks)  # of what transformers records
+    for key, hook in original._forward_hooks.items():  # transformers may be recording already
+        if getattr(hook, "__name__", "") == "output_capturing_hook":
+            made._forward_hooks[key] = hook
     return made

@@ -7,6 +7,7 @@ config.json (entry "headwise"), so transformers' own `save_pretrained` carries i
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
 from headwise.core.spec import from_data
 from headwise.pretrained.adapters import family_of, require_supported
@@ -23,10 +24,11 @@ class Subject(NamedTuple):
     tokenizer: Any
 
 
-def opened(model: Any, tokenizer: Any = None) -> Subject:
-    """What a hub id or a folder names; a loaded transformers model is taken as it is."""
+def opened(model: Any, tokenizer: Any = None, device: str = "cpu") -> Subject:
+    """What a hub id or a folder names, on a device; a loaded model is taken as and where it is."""
     if isinstance(model, str | Path):
-        loaded = load_model(model)
+        place = find_device(device)
+        loaded = load_model(model).to(place)
         if tokenizer is None and family_of(loaded).reads.startswith("text"):
             tokenizer = load_tokenizer(model)
         return Subject(str(model), loaded, tokenizer)

@@ -35,6 +35,7 @@ _PACKAGED = {
     "held_out": "packaged text of other sources (novel, report, dictionaries, dialogue)",
     "other": "packaged text of another kind (JavaScript, C, dialogue in 8 languages)",
 }
+_FEW = 5  # documents: with fewer, every sequence counts as one
 _WINDOWS = {"held_out": 6, "other": 3}  # at least so many sequences, if the text has them
 
 Source = str | Path | Material | None
@@ -59,10 +60,14 @@ class _Reader:
 
     def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
         """All sequences of a text."""
-        cut = windows if self.decoder else passages
-        found = cut(self.tokenizer, documents(text), self.length, multiple)
+        texts = documents(text)
+        found = (windows if self.decoder else passages)(
+            self.tokenizer, texts, self.length, multiple
+        )
         require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
-        return found
+        if len(texts) >= _FEW:
+            return found
+        return [Piece(number, piece.ids) for number, piece in enumerate(found)]
 
     def batches(self, pieces: list[Piece], part: int) -> tuple[list[Any], list[list[int]]]:
         """Model inputs, and the documents they are of; `part` tells the texts' masks apart."""
@@ -137,9 +142,9 @@ def text_material(
 
 
 def _split(pieces: list[Piece]) -> tuple[list[Piece], list[Piece]]:
-    """Every fifth document held out whole; of a single document, every fifth window."""
+    """Every fifth document held out whole."""
     names = sorted({piece.document for piece in pieces})
-    if len(names) < 5:
+    if len(names) < _FEW:
         return every_fifth(pieces)
     out = set(names[4::5])
     return [p for p in pieces if p.document not in out], [p for p in pieces if p.document in out]
@@ -227,7 +232,11 @@ def check_material(model: Any, material: Material) -> None:
 
 
 def _embedded_tokens(model: Any) -> int | None:
-    table = model.get_input_embeddings()
+    try:
+        table = model.get_input_embeddings()
+    except NotImplementedError:  # CLIP has two towers, and does not say which is meant
+        table = getattr(getattr(model, "text_model", None), "embeddings", None)
+        table = getattr(table, "token_embedding", None)
     return table.num_embeddings if isinstance(table, torch.nn.Embedding) else None
 
 

@@ -38,7 +38,7 @@ def study_page(result: StudyResult, live: Live | None = None) -> Page:
             for name, drawn in result.charts.items()
         ],
         points=[_point(result, claim, verdict) for claim, verdict in result.verdicts.items()],
-        tables=comparisons(result),
+        tables=[*_failures(result), *comparisons(result)],
         notes=study.notes,
         facts=_facts(result),
         folded=[("Specification of the first run of each part", _specifications(result))],
@@ -56,6 +56,8 @@ def verdict_chips(result: StudyResult) -> list[Chip]:
         if number := counts[status]:
             one, many = _COUNTED.get(status, (status, status))
             chips.append(Chip(f"{number} {one if number == 1 else many}", mood))
+    if result.failures:
+        chips.append(Chip(f"{len(result.failures)} runs failed", "bad"))
     if result.finished < result.planned:
         chips.append(Chip(f"{result.finished} of {result.planned} runs finished", "open"))
     return chips
@@ -83,6 +85,14 @@ def _testing(result: StudyResult) -> str:
     else:
         tier = result.tier
     return f"headwise study run {result.study.known_as} --tier {tier}"
+
+
+def _failures(result: StudyResult) -> list[PageTable]:
+    """Runs that failed, if any: what the page says rests on the others."""
+    columns = ("part", "setting", "seed", "tries", "error")
+    rows = [[str(getattr(run, name)) for name in columns] for run in result.failures]
+    note = "Running the study again tries them; what this page says rests on the other runs."
+    return [PageTable("Failed runs", columns, rows, note)] if rows else []
 
 
 def _specifications(result: StudyResult) -> str:
@@ -172,7 +182,11 @@ def _facts(result: StudyResult) -> list[tuple[str, str]]:
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     diverged = int(runs["diverged"].sum())
     return [
-        ("Runs", f"{len(runs)} of {result.planned} finished, {diverged} diverged"),
+        (
+            "Runs",
+            f"{len(runs)} of {result.planned} finished, {diverged} diverged, "
+            f"{len(result.failures)} failed",
+        ),
         ("Price", study.tiers[result.tier].price),
         ("Took", f"{seconds:.0f} CPU-seconds{pace}"),
         ("Processor", ", ".join(sorted(runs["cpu"].unique()))),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from headwise.build import WitnessComparison, compare_witnesses, retrieval
+from headwise.core.device import find_device
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.nets import ClassTokenNet, ClassTokenShape
@@ -23,20 +24,23 @@ def trained_witnesses(
     reach: float | None = 0.3,
     search_steps: int = 150,
     seed: int = 0,
+    device: str = "cpu",
     on_progress: OnProgress = quiet,
 ) -> WitnessComparison:
     """Train networks of the paper's shape, the best of `seeds` for each number of heads, and look
     for a witness against each.
 
     Where the heads are enough, a built network of as many heads stands beside the trained one.
-    `reach`, `search_steps` and `seed` are of the search; see `headwise.build.witness`.
+    Training runs on the `device` auto, cpu, cuda or mps. `reach`, `search_steps` and `seed` are of
+    the search; see `headwise.build.witness`.
     """
     require(seeds >= 1, f"seeds is {seeds}; the least is 1")
+    place = find_device(device)
     trained = {}
     for done, count in enumerate(heads):
         first, last = (_TRAINING_SHARE * n / len(heads) for n in (done, done + 1))
         part = part_of(on_progress, first, last, f"training {count} heads")
-        trained[count] = _best_trained(task, count, steps, seeds, part)
+        trained[count] = _best_trained(task, count, steps, seeds, place, part)
     enough = [count for count in heads if count >= task.intrinsic_dim]
     built = {count: retrieval(task, _BUILT_ERROR, heads=count).net for count in enough}
     return compare_witnesses(
@@ -50,13 +54,13 @@ def trained_witnesses(
 
 
 def _best_trained(
-    task: Retrieval, heads: int, steps: int, seeds: int, on_progress: OnProgress
+    task: Retrieval, heads: int, steps: int, seeds: int, device: str, on_progress: OnProgress
 ) -> ClassTokenNet:
     def report(fraction: float, doing: str = "") -> None:
         on_progress(fraction, "")
 
     shape = ClassTokenShape.standard(token_dim=task.token_dim, heads=heads)
     training = Training(steps=steps, rate=1e-2)
-    outcomes = train(task, shape, training, range(seeds), report)
+    outcomes = train(task, shape, training, range(seeds), report, device=device)
     best = min(outcomes, key=lambda each: inf if each.error is None else each.error)
     return ClassTokenNet(shape, best.params)

@@ -16,14 +16,8 @@ from jaxtyping import Float
 from headwise.core.errors import InputError, require
 from headwise.core.shown import Printed
 from headwise.theory.allocation.design import PARAMETERS, undetermined
-from headwise.theory.allocation.profile import (
-    LEAST,
-    MOST,
-    Sweep,
-    best_fits,
-    one_term,
-    profile_intervals,
-)
+from headwise.theory.allocation.profile import one_term, profile_intervals
+from headwise.theory.allocation.sweep import LEAST, MOST, Sweep, best_fits
 from headwise.theory.checks import number, numbers, positive, whole
 
 Array = np.ndarray
@@ -120,7 +114,7 @@ class Tradeoff(Printed):
         best = float(grid[self.error(grid, budget / grid).argmin()])
         step = grid[1] / grid[0]  # the grid knows no optimum better than that
         ends = np.quantile(found, [0.025, 0.975]) * [1 / step, step]
-        estimate = _estimate(best, *np.clip(ends, grid[0], grid[-1]))
+        estimate = _estimate(best, np.clip(ends, grid[0], grid[-1]))
         if best in (grid[0], grid[-1]):
             more = "at most" if best == grid[0] else "at least"
             return unknown(f"the error is least at the sweep's edge, so it is {more} {best:.3g}")
@@ -168,7 +162,7 @@ def fit_tradeoff(
     best, least = found[0], float(costs[0])
     fitted = sweep.model(best[None])[0][0]
     intervals = profile_intervals(sweep, found, least, draws, seed)
-    estimates = [_estimate(best[k], *intervals[k], logarithm=k in (0, 2)) for k in range(4)]
+    estimates = [_estimate(best[k], intervals[k], logarithm=k in (0, 2)) for k in range(4)]
     cell = _cells(h, d)
     freedom = max(1, sweep.freedom)
     return Tradeoff(
@@ -229,8 +223,9 @@ def _model(rows: Array, heads: Array, dim: Array, tail: Tail | None) -> Array:
     return values[0] if len(rows) == 1 else values
 
 
-def _estimate(value: float, low: float, high: float, logarithm: bool = False) -> Estimate:
-    ends = (float(value), min(float(value), float(low)), max(float(value), float(high)))
+def _estimate(value: float, interval: Array, logarithm: bool = False) -> Estimate:
+    low, high = interval.tolist()
+    ends = (float(value), min(float(value), low), max(float(value), high))
     return Estimate(*(np.exp(ends).tolist() if logarithm else ends))
 
 

@@ -75,12 +75,10 @@ def phase_map(
     set_fraction: float = SET_FRACTION,
 ) -> PhaseMap:
     """`lower_bound_exponent` on a grid."""
-    heads, lengths = (
-        each.tolist() if isinstance(each, np.ndarray) else each for each in (heads, lengths)
-    )
     for name, given in (("heads", heads), ("lengths", lengths)):
+        listed = isinstance(given, list | tuple | range)
         require(
-            isinstance(given, Sequence) and not isinstance(given, str | bytes) and len(given) > 0,
+            listed and len(given) > 0,
             f"{name} must be a list of at least one whole number, not {shown(given)}",
         )
     head_axis = np.array([whole("heads", count) for count in heads])

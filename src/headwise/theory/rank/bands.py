@@ -46,7 +46,7 @@ def band_masses(
     dim: int, highest_degree: int, query_length: float
 ) -> Float[np.ndarray, " degrees"]:
     """η_ℓ² at odd ℓ for queries of one length; over all degrees they sum to 1."""
-    highest_degree = check_degree(highest_degree)
+    dim, highest_degree = whole("dim", dim, least=2, most=LARGEST_DIM), check_degree(highest_degree)
     reach = max(math.sqrt(2) * positive("query_length", query_length), 1e-290)
     thresholds = band_thresholds(dim) / reach
     signs = np.where(np.arange(len(thresholds)) % 2 == 0, 1.0, -1.0)

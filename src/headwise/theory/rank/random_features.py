@@ -115,19 +115,19 @@ def _target(
 
 def _directions(name: str, vectors: np.ndarray) -> Float[np.ndarray, "heads dim"]:
     flat = numbers(name, vectors)
-    vectors = flat.reshape(np.asarray(vectors).shape)
+    rows: np.ndarray = flat.reshape(np.asarray(vectors).shape)
     require(
-        vectors.ndim == 2 and len(vectors) > 0 and vectors.shape[-1] >= 2,
-        f"{name} must be an array of heads × dim with dim ≥ 2, not of shape {vectors.shape}",
+        rows.ndim == 2 and len(rows) > 0 and rows.shape[-1] >= 2,
+        f"{name} must be an array of heads × dim with dim ≥ 2, not of shape {rows.shape}",
     )
-    gigabytes = 8e-9 * len(vectors) ** 2
+    gigabytes = 8e-9 * len(rows) ** 2
     require(
-        len(vectors) <= MOST_HEADS,
-        f"{len(vectors):,} heads need a matrix of {gigabytes:,.0f} GB; at most {MOST_HEADS:,}",
+        len(rows) <= MOST_HEADS,
+        f"{len(rows):,} heads need a matrix of {gigabytes:,.0f} GB; at most {MOST_HEADS:,}",
     )
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
     require(
         bool(np.all(np.isfinite(norms)) and np.all(norms > 0)),
         f"{name} must be finite and not zero: each row is a direction",
     )
-    return np.asarray(vectors / norms)
+    return np.asarray(rows / norms)

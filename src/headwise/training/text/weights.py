@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from headwise.core.cache import cache_folder
+from headwise.core.device import chosen_device
 from headwise.core.errors import InputError
 from headwise.core.files import appearing
 from headwise.core.progress import OnProgress, quiet
@@ -37,7 +38,8 @@ def trained_weights(
             if not path.exists():
                 checkpoint = path.with_suffix(".checkpoint")
                 file = Checkpoint(checkpoint)
-                (made,) = train_on_text(task, shape, training, [seed], on_progress, file=file)
+                device = chosen_device()
+                (made,) = train_on_text(task, shape, training, [seed], on_progress, device, file)
                 with appearing(path) as scratch:
                     whole = {name: part.contiguous() for name, part in made.params.items()}
                     save_file(whole, scratch)

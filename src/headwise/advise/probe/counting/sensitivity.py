@@ -66,19 +66,30 @@ def measure_sensitivity(target: TargetFunction, seed: int = 0) -> Sensitivity:
             noise = target.noise(inputs)
             method = _choose(target, inputs, noise)
         counts = np.concatenate([counts, _METHODS[method](target, inputs, noise, rng).sum(1)])
-        if (counts >= _recurring(counts)).sum() >= ENOUGH_SUPPORT:
+        if (counts >= recurring(counts)).sum() >= ENOUGH_SUPPORT:
             break
-    return Sensitivity(_recurring(counts), counts, length, method, noise)
+    return Sensitivity(recurring(counts), counts, length, method, noise)
 
 
 def count_tokens(
     target: TargetFunction, inputs: np.ndarray, method: str, rng: np.random.Generator
 ) -> int:
     """The largest count that recurs on these inputs, by the method that suited others."""
-    return _recurring(_METHODS[method](target, inputs, 0.0, rng).sum(1))
+    return recurring(_METHODS[method](target, inputs, 0.0, rng).sum(1))
 
 
-def _recurring(counts: np.ndarray) -> int:
+def influential(
+    target: TargetFunction,
+    inputs: np.ndarray,
+    method: str,
+    noise: float,
+    rng: np.random.Generator,
+) -> Bool[np.ndarray, "inputs length"]:
+    """Which tokens matter, by a method that suited other inputs."""
+    return _METHODS[method](target, inputs, noise, rng)
+
+
+def recurring(counts: np.ndarray) -> int:
     """The largest count that two inputs reach: one alone may be an accident."""
     return int(np.sort(counts)[-2])
 

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.samples.prepare import Prepared
+from headwise.core.device import chosen_device
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
 from headwise.training import Training, learning_rates
 from headwise.training.samples.choose import make_engine
@@ -46,7 +47,7 @@ def train_on(
     """
     count = len(data.train.inputs)
     training = _training(data, steps, rate)
-    engine, _ = make_engine(shape, training, [params], [seed])
+    engine, _ = make_engine(shape, training, [params], [seed], chosen_device())
     rates = learning_rates(training)
     losses = []
     for first in range(0, steps, _SEGMENT):
@@ -62,7 +63,7 @@ def train_on(
 
 def held_out_error(data: Prepared, shape: ClassTokenShape, params: Params) -> float:
     """Loss on the held-out part, in units of the best constant answer's."""
-    engine, _ = make_engine(shape, _training(data, 1, RATE), [params], [0])
+    engine, _ = make_engine(shape, _training(data, 1, RATE), [params], [0], chosen_device())
     outputs = engine.predict(data.holdout.inputs).double()
     loss = member_loss(outputs, data.holdout.targets.double()[None], data.loss)
     return _finite(float(loss[0]) / data.baseline)

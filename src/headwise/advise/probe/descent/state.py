@@ -12,7 +12,8 @@ from headwise.core.files import read_json, write_file
 from headwise.core.typed import fits
 
 _TABLES = ("errors", "train_errors", "removal_costs", "token_counts")
-_KIND = "headwise probe, version 1"
+_KIND = "headwise probe, version 2"
+_POOLED = "without attention, seed {}"
 
 
 class DescentFile:
@@ -36,14 +37,24 @@ class DescentFile:
         )
         return Descent(plan, errors, train_errors, removal_costs, token_counts)
 
+    def pooled(self, seed: int) -> float | None:
+        """The error without attention, if it was measured before."""
+        return self._descents.get(_POOLED.format(seed))
+
+    def put_pooled(self, seed: int, error: float | None) -> None:
+        """Keep the error without attention."""
+        if self._path is None or error is None:
+            return
+        with self._lock:
+            self._descents[_POOLED.format(seed)] = error
+            write_file(self._path, json.dumps(self._content))
+
     def put(self, descent: Descent) -> None:
         """Keep a finished descent."""
         if self._path is None or not descent.finished:
             return
         with self._lock:
-            data = asdict(descent)
-            del data["plan"], data["finished"]
-            self._descents[_key(descent.plan)] = data
+            self._descents[_key(descent.plan)] = {name: getattr(descent, name) for name in _TABLES}
             write_file(self._path, json.dumps(self._content))
 
 
@@ -62,14 +73,16 @@ def _read(path: Path) -> dict[str, Any]:
     require(
         isinstance(probes, dict)
         and all(isinstance(descents, dict) for descents in probes.values())
-        and all(_is_descent(each) for descents in probes.values() for each in descents.values()),
+        and all(_is_kept(*each) for descents in probes.values() for each in descents.items()),
         f"{path} is not the state of a probe, or it is damaged; name another file",
     )
     return content
 
 
-def _is_descent(data: Any) -> bool:
-    """Tables by number of heads, of numbers."""
+def _is_kept(name: str, data: Any) -> bool:
+    """The error without attention, or a descent: tables by number of heads, of numbers."""
+    if name.startswith(_POOLED.format("")):
+        return bool(fits(data, float))
     tables = [data.get(name) for name in _TABLES] if isinstance(data, dict) else [None]
     return all(
         isinstance(table, dict)

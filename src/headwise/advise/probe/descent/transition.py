@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import log
 
+from headwise.advise.probe.calibration import Reading, pooling_suffices
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.network import (
     BATCH,
@@ -12,15 +14,17 @@ from headwise.advise.probe.descent.network import (
     probe_shape,
     train_on,
 )
+from headwise.advise.probe.descent.pooled import pooled_error
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
 from headwise.advise.probe.samples.given import Samples
 from headwise.advise.probe.samples.prepare import Prepared, prepare
-from headwise.advise.probe.verdict import HeadVerdict, judge
+from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
 from headwise.core.workers import worker_count
 
 HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
 WIDE_STEPS, TUNING_STEPS = 8000, 2000
+_FULL_STEPS = 8000  # wide steps at which the control without attention takes all of its own
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
@@ -35,6 +39,13 @@ class Transition:
 
     descents: tuple[Descent, ...]
     most_heads: int
+    pooled: float | None = None  # error of a network without attention
+    labels: bool = False
+
+    @property
+    def solved(self) -> float:
+        """Errors below this are as good as none."""
+        return FLOOR_OF_LABELS if self.labels else FLOOR
 
     @property
     def in_time(self) -> bool:
@@ -45,6 +56,11 @@ class Transition:
     def hopeful(self) -> bool:
         """Something was learnt and there is time left."""
         return self.in_time and min(self.errors().values()) < NOTHING_LEARNT
+
+    @property
+    def clear(self) -> bool:
+        """More seeds would not change the answer."""
+        return self.pooling_suffices or self.verdict.confidence > CLEAR
 
     def train_error(self, heads: int) -> float:
         """The smallest error on training data with so many heads, or else with more or fewer."""
@@ -60,7 +76,35 @@ class Transition:
     @property
     def verdict(self) -> HeadVerdict:
         """What the errors say of the number of heads."""
-        return judge(self.errors(), self.most_heads)
+        return judge(self.errors(), self.most_heads, self.solved)
+
+    @property
+    def best(self) -> float:
+        """The smallest error of all, with attention or without."""
+        return min([*self.errors().values(), *([] if self.pooled is None else [self.pooled])])
+
+    @property
+    def pooling_suffices(self) -> bool:
+        """A mean over the tokens is as good as any number of heads."""
+        return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
+
+    def reading(self, heads: int, noise: float = 0.0) -> Reading:
+        """The errors as seen from an answer; `noise` is the known share of the error."""
+        errors = {h: error + self.solved for h, error in self.errors().items()}
+        more = min(error for h, error in errors.items() if h >= heads)
+        fewer = errors.get(heads - 1)
+        own = [
+            judge(d.errors, self.most_heads, self.solved).heads
+            for d in self.descents
+            if len(d.errors) > 1
+        ]
+        return Reading(
+            heads=heads,
+            step=0.0 if fewer is None else log(fewer / errors[heads]),
+            rest=log(errors[heads] / more),
+            floor=max(self.best - noise, 0.0),
+            agreement=sum(each == heads for each in own) / max(len(own), 1),
+        )
 
 
 def find_transition(
@@ -71,8 +115,14 @@ def find_transition(
     state: DescentFile,
     jobs: int | None = None,
 ) -> Transition:
-    """Two seeds with narrow heads and one with wide ones; three longer seeds if still unclear."""
+    """A control without attention, two seeds with narrow heads and one with wide ones; three
+    longer seeds if it is still unclear.
+    """
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
+    pooled = state.pooled(seed)
+    if pooled is None:
+        pooled = pooled_error(data, seed, clock, share * WIDE_STEPS / _FULL_STEPS)
+        state.put_pooled(seed, pooled)
 
     def plan(number: int, head_dim: int, longer: int = 1) -> DescentPlan:
         return DescentPlan(
@@ -85,11 +135,11 @@ def find_transition(
 
     first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
     found = run(data, first, clock, state, jobs)
-    transition = Transition(tuple(found), most_heads)
-    if transition.hopeful and transition.verdict.confidence < CLEAR:
+    transition = Transition(tuple(found), most_heads, pooled, data.loss != "mse")
+    if transition.hopeful and not transition.clear:
         longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
         found += run(data, longer, clock, state, jobs)
-    return Transition(tuple(found), most_heads)
+    return Transition(tuple(found), most_heads, pooled, data.loss != "mse")
 
 
 def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:

@@ -11,9 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.surrogate import influential_tokens
-from headwise.advise.probe.descent.network import RATE, held_out_error, probe_shape, train_on
+from headwise.advise.probe.descent.network import (
+    RATE,
+    Params,
+    held_out_error,
+    probe_shape,
+    train_on,
+)
 from headwise.advise.probe.descent.removal import remove_head
 from headwise.advise.probe.samples.prepare import Prepared
+from headwise.nets import ClassTokenShape
 from headwise.training.samples.engine import Dataset
 
 TUNING_RATE = 5e-3
@@ -46,7 +53,7 @@ class Descent:
     `removal_costs[h]` is the factor by which the loss grew when h heads were left, before any
     further training; `token_counts[h]` the tokens that then influence the network's answer.
     `train_errors` tells too little data from too much noise. Not `finished`: the time was over,
-    and this is what was measured until then.
+    and this is what was measured until then. `networks` are the trained ones.
     """
 
     plan: DescentPlan
@@ -55,6 +62,9 @@ class Descent:
     removal_costs: dict[int, float] = field(default_factory=dict)
     token_counts: dict[int, float] = field(default_factory=dict)
     finished: bool = True
+    networks: dict[int, tuple[ClassTokenShape, Params]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def settled(self) -> bool:
@@ -120,5 +130,6 @@ class _Walk:
 
     def _measure(self) -> None:
         inputs = self.data.holdout.inputs
+        self.descent.networks[self.heads] = (self.shape, self.params)
         self.descent.errors[self.heads] = held_out_error(self.data, self.shape, self.params)
         self.descent.token_counts[self.heads] = influential_tokens(self.shape, self.params, inputs)

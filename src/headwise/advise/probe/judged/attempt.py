@@ -37,6 +37,7 @@ class ZooAttempt:
     confidence: float
     sentence: str
     seconds: float
+    layers: int | None = None
     failed: bool = False
 
     @property
@@ -44,14 +45,14 @@ class ZooAttempt:
         """Right, wrong, refused rightly or wrongly; failed where the probe broke."""
         if self.failed:
             return "failed"
-        if self.heads is None:
+        if not self.answered:
             return "refused rightly" if REFUSE in self.acceptable else "refused wrongly"
         return "right" if self.heads in self.acceptable else "wrong"
 
     @property
     def answered(self) -> bool:
-        """There is a number."""
-        return self.heads is not None
+        """There is a number for one layer; who says that it takes more layers has refused."""
+        return self.heads is not None and (self.layers or 1) == 1
 
     @property
     def confident_and_wrong(self) -> bool:
@@ -61,7 +62,7 @@ class ZooAttempt:
     @property
     def covered(self) -> bool:
         """A right number lies in the interval of the answer."""
-        if self.heads is None or self.interval is None:
+        if not self.answered or self.interval is None:
             return False
         low, high = self.interval
         return any(low <= each <= high for each in self.acceptable if isinstance(each, int))
@@ -117,6 +118,7 @@ def make_attempt(assignment: Assignment) -> ZooAttempt | None:
         confidence=finding.confidence,
         sentence=finding.sentence,
         seconds=round(finding.seconds, 1),
+        layers=finding.layers,
         failed=failed,
     )
 

@@ -1,8 +1,9 @@
 """The data made ready for training: standard units, a held-out part, extra coordinates.
 
 What the network is given beside the raw token, so that nothing but the heads limits it:
-- the squares of the coordinates, where tokens are small: a bowl is then a sum, not an
-  approximation by ReLUs, and the error floor that hides the transition falls;
+- the squares of the coordinates, where tokens are small, and the products of any two, where they
+  are few: a bowl is then a sum and a covariance a mean, not an approximation by ReLUs, and the
+  error floor that hides the transition falls;
 - for padded sequences one coordinate that says "padding". The padded token is a constant, so one
   direction of the score hides it from a head; no assumption about the target is made;
 - the position as sines and cosines, where the target depends on it.
@@ -22,7 +23,7 @@ from headwise.training.samples.specification import Loss
 
 HOLDOUT, LEAST_HOLDOUT, MOST_HOLDOUT = 0.1, 100, 4000
 HEAVY_TAILS = 6.0  # kurtosis above which tails are compressed; a Gaussian's is 3
-SQUARED_UP_TO = 16  # token coordinates
+SQUARED_UP_TO, MULTIPLIED_UP_TO = 16, 4  # token coordinates
 _SPLIT = 0x5A3B
 
 
@@ -72,6 +73,9 @@ def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples len
     parts = [_standard(samples.inputs, real)]
     if samples.inputs.shape[2] <= SQUARED_UP_TO:
         parts.append(_standard(parts[0] ** 2, real))
+    if 2 <= samples.inputs.shape[2] <= MULTIPLIED_UP_TO:
+        first, second = np.triu_indices(samples.inputs.shape[2], 1)
+        parts.append(_standard(parts[0][..., first] * parts[0][..., second], real))
     if positions:
         parts.append(np.tile(_waves(samples.length), (samples.count, 1, 1)))
     if samples.mask is not None:
@@ -94,7 +98,7 @@ def _standard(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
     """Mean 0 and deviation 1 over the real tokens; a coordinate that is constant becomes 0."""
     rows = tokens[real].astype(np.float64)
     spread = rows.std(0)
-    return (tokens - rows.mean(0)) / np.where(spread > 1e-12, spread, 1)
+    return (tokens - rows.mean(0)) / np.where(spread > 1e-12 * np.abs(rows).max(0), spread, 1)
 
 
 def _waves(length: int) -> np.ndarray:

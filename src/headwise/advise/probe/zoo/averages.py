@@ -47,7 +47,7 @@ def means(rng: Generator) -> ZooTask:
 
 def hinge_sums(rng: Generator) -> ZooTask:
     """Σ relu(x_t − c): average with v = relu(x − c), a token network of one unit."""
-    c = float(rng.uniform(0, 2))
+    c = float(rng.uniform(0, 1.5))
     return _of_one_head(
         rng, f"sum of relu(x − {c:.2f})", lambda *_: lambda x: (x[..., 0] - c).relu().sum(1)
     )

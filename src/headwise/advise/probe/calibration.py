@@ -1,0 +1,66 @@
+"""How far an answer from training is to be trusted: a chance fitted to the zoo.
+
+The errors by number of heads are read as five numbers (`Reading`), and the chance that the answer
+is right is a logistic function of them. The weights were fitted to tasks of development seeds of
+the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe_calibration.py` collects such readings
+and fits them again. What they mean:
+
+- a `step` of the error at the answer that is large, beside what more heads still buy (`rest`),
+  is what too few heads look like; a threshold that more heads sharpen has a small step and a rest;
+- what stays unexplained (`floor`) may need heads of its own, or another layer;
+- descents of other seeds and wider heads that agree (`agreement`) make chance unlikely.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from headwise.advise.probe.verdict import FLOOR
+
+LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
+MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
+SMALL_FLOOR = 1e-2  # where more than this stays unexplained, a third of it
+STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
+AS_GOOD = 1.3  # an error within this factor of another is as good
+LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may stay unexplained
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Errors by number of heads, as seen from the answer; all logarithms are of raised errors."""
+
+    heads: int
+    step: float  # log of the factor by which the error falls from one head fewer; 0 for one head
+    rest: float  # log of the factor that more heads still gain
+    floor: float  # the smallest error, without the noise that is known
+    agreement: float  # share of the descents that say the same
+
+    @property
+    def stands_out(self) -> bool:
+        """The error falls at the answer, and hardly after."""
+        if self.heads == 1:
+            return self.rest < (MOST_REST if self.floor < SMALL_FLOOR else MOST_REST / 3)
+        return self.step > max(LEAST_STEP, STANDS_OUT * self.rest)
+
+    @property
+    def chance(self) -> float:
+        """Probability that the answer is right."""
+        weights = ONE_HEAD if self.heads == 1 else SEVERAL_HEADS
+        score = sum(w * x for w, x in zip(weights, self.features, strict=True))
+        return min(MOST, 1 / (1 + exp(-score)))
+
+    @property
+    def features(self) -> Sequence[float]:
+        """What the chance is a logistic function of."""
+        return (1.0, min(self.step, 4.0), self.rest, log(self.floor + FLOOR), self.agreement)
+
+
+MOST = 0.99
+# constant, step, rest, log of the floor, agreement
+ONE_HEAD = (1.0, 0.0, -4.0, -0.5, 0.0)
+SEVERAL_HEADS = (-2.5, 1.6, -4.0, 0.0, 1.0)
+
+
+def pooling_suffices(pooled: float, best: float, floor: float) -> bool:
+    """A mean over the tokens is as good as any number of heads; below `floor` all are."""
+    return pooled + floor <= AS_GOOD * (best + floor)

@@ -1,0 +1,71 @@
+"""A network without attention: the mean of the tokens' images, read by an MLP. One head suffices
+for whatever it learns, since a head with constant scores is a mean.
+
+It is the class-token network with one wide head whose queries and keys are zero. Both gradients
+then vanish (the score is their product), so they stay zero: the same engine trains it.
+"""
+
+import numpy as np
+import torch
+
+from headwise.advise.probe.clock import Clock
+from headwise.advise.probe.descent.network import READOUT_WIDTH, Params, held_out_error, train_on
+from headwise.advise.probe.descent.removal import head_outputs
+from headwise.advise.probe.samples.prepare import Prepared
+from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
+
+CHANNELS, WIDTH = 48, 64
+PLANS = ((12_000, 3e-3, True), (6_000, 1e-2, False))  # steps, rate, kinks spread over the tokens
+_STEEPNESS = 3.0
+_SEEN = 1024  # sequences that the initial weights are fitted to
+_STREAM = 0x9001
+
+
+def pooled_error(data: Prepared, seed: int, clock: Clock, share: float = 1.0) -> float | None:
+    """The held-out error of the better of two trainings; None if the time was over before.
+
+    Smooth targets are learnt by the first, kinks sharpen in the second. `share` of the steps.
+    """
+    shape = ClassTokenShape(
+        token_dim=data.train.inputs.shape[2],
+        embed_dim=CHANNELS,
+        layers=(AttentionShape(heads=1, qk_dim=1, v_dim=CHANNELS),),
+        embed=MLPShape(widths=(WIDTH,), activation="relu"),
+        readout=MLPShape(widths=(READOUT_WIDTH,), activation="gelu"),
+        outputs=data.train.targets.shape[1],
+    )
+    clock.planned += sum(round(share * steps) for steps, _, _ in PLANS)
+    errors = []
+    for steps, rate, spread in PLANS:
+        start = _initial(data, shape, seed, spread)
+        trained = train_on(data, shape, start, seed, 0, round(share * steps), rate, clock)
+        if trained is None:
+            return None
+        errors.append(held_out_error(data, shape, trained[0]))
+    return min(errors)
+
+
+def _initial(data: Prepared, shape: ClassTokenShape, seed: int, spread_kinks: bool) -> Params:
+    """No attention; the kinks of the token network at tokens, its mean in standard units.
+
+    A mean of T tokens varies √T less than a token, and the readout would start nearly blind.
+    """
+    params = shape.initial_params(seed)
+    for name in params:
+        if ".query." in name or ".key." in name:
+            params[name] = torch.zeros_like(params[name])
+    if not spread_kinks:
+        return params
+    rng, inputs = np.random.default_rng([seed, _STREAM]), data.train.inputs
+    weight = params["embed.0.weight"]
+    steep = _STEEPNESS * np.exp(rng.uniform(-1, 1, (len(weight), 1)))
+    weight = weight / weight.norm(dim=1, keepdim=True) * torch.from_numpy(steep).float()
+    rows = rng.integers(len(inputs), size=len(weight))
+    tokens = inputs[rows, rng.integers(inputs.shape[1], size=len(weight))]
+    params["embed.0.weight"] = weight.contiguous()
+    params["embed.0.bias"] = -(weight * tokens).sum(1)
+    outputs = head_outputs(shape, params, inputs[:_SEEN])[:, 0]
+    mixing = params["layers.0.out.weight"].double() / outputs.std(0).clamp_min(1e-6)
+    params["layers.0.out.weight"] = mixing.float().contiguous()
+    params["layers.0.out.bias"] = -(mixing @ outputs.mean(0)).float()
+    return params

@@ -1,0 +1,36 @@
+"""Options that say where work is done, and on what; the same in every command that has them."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+class Device(StrEnum):
+    """What torch computes on."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+    mps = "mps"
+
+
+OnOption = Annotated[
+    str,
+    typer.Option(
+        metavar="PLACE",
+        help="Where: local, ray (started here), ray:auto, ray:HOST:PORT or ray:ray://HOST:PORT.",
+    ),
+]
+JobsOption = Annotated[
+    int | None, typer.Option(help="How many at once; by default as many as cores.")
+]
+GpusOption = Annotated[float, typer.Option(help="Share of a GPU that a job on Ray gets.")]
+DeviceOption = Annotated[Device, typer.Option(help="What torch computes on.")]
+LOCAL = "local"
+
+
+def say_failed(sentence: str) -> None:
+    """On standard error: what failed although nothing was wrong with the input."""
+    Console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)

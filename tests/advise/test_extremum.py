@@ -1,0 +1,114 @@
+"""Sums, quantiles and pairs are no retrievals: counting tokens says nothing about heads."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import headwise
+from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
+from headwise.advise.probe.counting.invariance import look_at_shorter
+from headwise.advise.probe.counting.sensitivity import measure_sensitivity
+from headwise.advise.probe.samples.function import TargetFunction
+
+Target = Callable[[np.ndarray], np.ndarray]
+
+
+def sampler(length: int, token_dim: int = 1) -> Callable[..., np.ndarray]:
+    def draw(count: int, seed: tuple[int, ...]) -> np.ndarray:
+        return np.random.default_rng(seed).standard_normal((count, length, token_dim))
+
+    return draw
+
+
+def examined(target: Target, length: int, token_dim: int = 1) -> Extremum:
+    function = TargetFunction(target, sampler(length, token_dim))
+    counted = measure_sensitivity(function)
+    order = look_at_shorter(function, counted, 0).permutations
+    return examine_extremum(function, counted, order, 0)
+
+
+def hinges(c: float) -> Target:
+    return lambda x: np.maximum(x[..., 0] - c, 0).sum(1)
+
+
+def above(c: float) -> Target:
+    return lambda x: (x[..., 0] > c).sum(1).astype(float)
+
+
+def closest(x: np.ndarray) -> np.ndarray:
+    gaps = np.abs(x[:, :, None, 0] - x[:, None, :, 0]) + 1e9 * np.eye(x.shape[1])
+    return gaps.min((1, 2))
+
+
+def neighbour(x: np.ndarray) -> np.ndarray:
+    """The value of the token nearest to the first."""
+    chosen = np.abs(x[:, 1:, 0] - x[:, :1, 0]).argmin(1)
+    return x[np.arange(len(x)), chosen + 1, 1]
+
+
+NO_EXTREMA: dict[str, tuple[Target, int, int]] = {
+    "hinges 1": (hinges(1.0), 24, 1),
+    "hinges 1.5": (hinges(1.5), 24, 1),
+    "hinges 2": (hinges(2.0), 24, 1),
+    "root of a sum": (lambda x: np.sqrt(1 + (np.maximum(x - 1, 0) ** 2).sum((1, 2))), 24, 1),
+    "count of 8": (above(0.0), 8, 1),
+    "count of 24": (above(0.5), 24, 1),
+    "count of 64": (above(0.5), 64, 1),
+    "parity": (lambda x: above(0.0)(x) % 2, 8, 1),
+    "median": (lambda x: np.median(x[..., 0], 1), 15, 1),
+    "second largest": (lambda x: np.sort(x[..., 0], 1)[:, -2], 16, 1),
+    "gap": (lambda x: np.diff(np.sort(x[..., 0], 1)[:, -2:], axis=1)[:, 0], 16, 1),
+    "smaller maximum": (lambda x: x.max(1).min(1), 20, 2),
+    "closest pair": (closest, 12, 1),
+    "neighbour": (neighbour, 12, 2),
+}
+EXTREMA: dict[str, tuple[Target, int, int]] = {
+    "largest": (lambda x: x[..., 0].max(1), 12, 1),
+    "range": (lambda x: np.ptp(x[..., 0], 1), 12, 1),
+    "product of four": (lambda x: (2 + x.max(1)).prod(1), 16, 4),
+    "chosen value": (lambda x: x[np.arange(len(x)), x[..., 0].argmax(1), 1], 12, 2),
+    "first times last": (lambda x: x[:, 0, 0] * x[:, -1, 0], 12, 1),
+    "halves": (lambda x: x[:, :8, 0].max(1) + x[:, 8:, 0].min(1), 16, 1),
+}
+
+
+@pytest.mark.parametrize("name", NO_EXTREMA)
+def test_what_is_no_extremum_is_not_counted(name: str) -> None:
+    target, length, token_dim = NO_EXTREMA[name]
+    assert not examined(target, length, token_dim).shown
+    counted = headwise.probe(target=target, sampler=sampler(length, token_dim), train=False)
+    assert counted.heads is None
+
+
+@pytest.mark.parametrize("name", EXTREMA)
+def test_extrema_are_counted(name: str) -> None:
+    target, length, token_dim = EXTREMA[name]
+    assert examined(target, length, token_dim).shown
+    finding = headwise.probe(target=target, sampler=sampler(length, token_dim), train=False)
+    assert finding.heads == {"largest": 1, "chosen value": 1, "product of four": 4}.get(name, 2)
+    assert finding.confident
+
+
+def test_a_crowd_shows_that_effects_add_up() -> None:
+    found = Extremum({"merge": 0.0}, crowd=24, count=3, noisy=False)
+    assert not found.shown
+    assert "24 matter, not 3" in str(found.failed)
+
+
+def test_sums_from_data_need_one_head_or_get_none() -> None:
+    draw = sampler(8)
+    inputs = draw(5000, (1,))
+    options = {"max_heads": 4, "positions": False, "seconds": 600}
+    summed = headwise.probe(inputs, hinges(1.0)(inputs), **options)
+    assert summed.heads == 1
+    assert "as good as any: one head is enough" in str(summed)
+    counted = headwise.probe(inputs, above(0.0)(inputs), **options)
+    assert counted.heads in (1, None)
+
+
+def test_labels_of_a_function_are_true_or_false() -> None:
+    finding = headwise.probe(
+        target=lambda x: x[..., 0].max(1) > 1.0, sampler=sampler(8), max_heads=2, train=False
+    )
+    assert finding.heads in (1, None)
