@@ -25,7 +25,7 @@ if (typeof document !== "undefined" && document.getElementById("calculator")) {
       for (let i = 3; i <= 11; i++) {
         const at = lowerBound(h, dim, 2 ** i, headDim, 0.25), cell = row.insertCell();
         const shade = at.value === null ? 0 : Math.min(1, Math.log1p(at.value) / Math.log1p(top));
-        cell.className = "cell" + (shade > .52 ? " mid" : "") + (shade > .8 ? " deep" : ""); cell.style.setProperty("--shade", shade);
+        cell.className = "cell" + (shade > .57 ? " mid" : "") + (shade > .8 ? " deep" : ""); cell.style.setProperty("--shade", shade);
         cell.textContent = at.value !== null ? say(at.value) : at.verdict === "vacuous" ? "–" : "enough";
         if (h === heads && 2 ** i === length) cell.setAttribute("aria-current", "true");
       }

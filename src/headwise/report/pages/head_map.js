@@ -7,7 +7,7 @@ document.getElementById("measure").addEventListener("change", event => {
   for (const cell of cells) {
     const i = cell.dataset.index, shade = shown.shades[i];
     cell.style.setProperty("--shade", shade); cell.textContent = shown.texts[i];
-    cell.classList.toggle("mid", shade > .52); cell.classList.toggle("deep", shade > .8);
+    cell.classList.toggle("mid", shade > .57); cell.classList.toggle("deep", shade > .8);
   }
 });
 function curve(points) {  // change of the output over the dimensions kept

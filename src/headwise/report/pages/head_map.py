@@ -105,9 +105,9 @@ def _rows(heads: pd.DataFrame, first: str, depth: list[float]) -> str:
 
 
 def shade_class(share: float) -> str:
-    """Which text reads on a cell: white from .8 on by day, black from .52 on at night (4.5:1)."""
+    """Which text reads on a cell: white from .8 on by day, black from .57 on at night (4.5:1)."""
     return " ".join(
-        ["cell", *(["mid"] if share > 0.52 else []), *(["deep"] if share > 0.8 else [])]
+        ["cell", *(["mid"] if share > 0.57 else []), *(["deep"] if share > 0.8 else [])]
     )
 
 
