@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test browser screenshots lint format docs bench clean
 
 help:
 	@echo "make demo    reproduce the phase transition in the number of heads: results/demo/report.html"
 	@echo "make test    lint, type-check and test"
+	@echo "make screenshots  pictures of a page of every kind: results/screenshots"
 	@echo "make format  format the code"
 	@echo "make docs    build the documentation, strictly: site/index.html"
 	@echo "make bench   the quick forms of the benchmarks, about five minutes"
@@ -24,7 +25,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[dev,pretrained,cluster]'
+	$(PIP) -e '.[dev,pretrained,cluster,browser]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
@@ -34,8 +35,19 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/headwise study run head-count --tier quick --store results/demo/head-count.db --report results/demo
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n 2
+
+# The pages are tested in Debian's chromium. Where it cannot be installed, those tests are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { echo "installing chromium for the tests of the pages"; \
+	       (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
+	         >/dev/null 2>&1; } \
+	  || echo "chromium is not here and cannot be installed: the browser tests will be skipped"
+
+screenshots: $(VENV)/.installed-dev browser
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py results/screenshots
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -57,21 +57,29 @@ def test_a_memorising_network_is_written(tmp_path: Path, run: Run) -> None:
     )
 
 
-def test_the_frontier_has_three_curves_a_panel(tmp_path: Path, run: Run) -> None:
+def test_the_frontier_has_two_curves_a_panel_and_no_invented_sizes(
+    tmp_path: Path, run: Run
+) -> None:
     code, out, _ = run(f"build frontier --lengths 16,32,64 --out {tmp_path} --json")
     rows = pd.DataFrame(json.loads(out))
     assert code == 0
-    assert rows.groupby(["task", "length"])["curve"].nunique().tolist() == [3] * 6
+    assert rows.groupby(["task", "length"])["curve"].nunique().tolist() == [2] * 6
     assert {file.name for file in tmp_path.iterdir()} == {
         "frontier.csv",
         "frontier.png",
         "frontier.svg",
+        "frontier.pdf",
+        "report.html",
     }
     built = rows.dropna(subset=["certified_error"])
+    assert set(built["network"]) == {"built"}
+    assert set(rows.loc[rows["certified_error"].isna(), "network"]) == {"counted"}
+    assert rows.loc[~rows["assumptions_met"], "exponent"].isna().all()
+    assert rows.loc[rows["assumptions_met"], "exponent"].notna().any()
     assert len(built) > 60
     assert (built["certified_error"] <= built["error"]).all()
     wide = rows.pivot_table(index=["task", "length", "error"], columns="curve", values="params")
-    assert (wide["built, h = D"] < wide["built, one wide head"]).all()
+    assert (wide["h = D"] < wide["one wide head"]).all()
 
 
 def test_a_saved_network_is_witnessed_against(tmp_path: Path, run: Run) -> None:

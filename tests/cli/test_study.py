@@ -55,7 +55,7 @@ def test_the_report_is_one_page_without_requests(store: Path) -> None:
         assert outside not in page
     assert "vegaEmbed" in page
     assert "intrinsic dimension 2" in page
-    for name in ("transition", "reversal"):
+    for name in ("tiny-transition", "tiny-reversal"):
         assert (store.parent / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (store.parent / f"{name}.svg").read_text()[:500]
         points = pd.read_csv(store.parent / f"{name}.csv")

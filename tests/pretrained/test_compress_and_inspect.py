@@ -64,8 +64,8 @@ def test_a_result_is_shown_saved_drawn_and_read_by_pandas(tmp_path: Path) -> Non
     result.figure(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
     page = result.report(tmp_path / "page.html").read_text()
-    assert "figure-qk_dim" in page
-    assert '"editor": false' in page
+    assert 'id="figure-compression-kept"' in page
+    assert "editor" not in page.partition("const embedOptions")[2]
 
 
 def test_an_inspection_is_shown_and_drawn(tmp_path: Path) -> None:

@@ -228,11 +228,11 @@ def test_a_study_on_own_text_reports_and_survives_a_kill(tmp_path: Path) -> None
     answer = json.loads(again.communicate()[0])
     assert again.returncode == 0
     assert answer["finding"].startswith("The paper's recommendation, early-heavy")
-    drawn = pd.read_csv(tmp_path / "out" / "loss.csv")
+    drawn = pd.read_csv(next((tmp_path / "out").glob("*-loss.csv")))
     assert set(drawn["label"]) == {"uniform", "early-heavy"}
     assert set(drawn["group"]) == {"with QK-norm", "without QK-norm"}
     assert (drawn["low"] <= drawn["mean"]).all()
-    assert (tmp_path / "out" / "difference.png").read_bytes().startswith(b"\x89PNG")
+    assert next((tmp_path / "out").glob("*-difference.png")).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "report.html").read_text()
     assert "nats a byte" in page
     assert not (tmp_path / "a.db.unfinished").exists()

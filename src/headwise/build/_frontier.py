@@ -19,7 +19,7 @@ from headwise.tasks.retrieval import Retrieval, max_plus_min
 from headwise.theory.checks import numbers, whole
 from headwise.theory.head_count import lower_bound_exponent
 
-ENOUGH, MEMORISING, TOO_FEW = "built, h = D", "built, one wide head", "lower bound, h = D − 1"
+ENOUGH, MEMORISING = "h = D", "one wide head"
 ERRORS = tuple(float(e) for e in np.logspace(-1, -4, 13))
 LENGTHS = (16, 32, 64)
 _MOST_BUILT = 200_000  # parameters up to which a network of the frontier is really built
@@ -58,11 +58,32 @@ class Frontier(Drawn, Tabled):
         shown = {
             "error": ends["error"].map("{:.1e}".format),
             "params M": sizes,
+            "network": ends["network"],
             "certified": ends["certified_error"].map("{:.2e}".format, na_action="ignore"),
         }
         named = ends[["task", "length", "curve"]].rename(columns={"length": "T"})
-        table_text = named.assign(**shown).to_string(index=False, na_rep="–")
-        return "\n".join([table_text, *self.notes])
+        listing = named.assign(**shown).to_string(index=False, na_rep="–")
+        return f"{listing}\n\n{self.conclusion}"
+
+    @property
+    def conclusion(self) -> str:
+        """What the least error costs either way, and what theory says of fewer heads."""
+        table = self.to_pandas()
+        least = table[table["error"] == table["error"].min()]
+        sizes = least.pivot_table(index=["task", "length"], columns="curve", values="params")
+        times = sizes[MEMORISING] / sizes[ENOUGH]
+        said = [
+            f"At error {table['error'].min():.0e}, one wide head takes {times.min():,.0f} to "
+            f"{times.max():,.0f} times the parameters of h = D heads."
+        ]
+        for (task, length), here in table.groupby(["task", "length"], sort=False):
+            exponent = here["exponent"].iloc[0]
+            if here["assumptions_met"].all() and exponent == exponent and exponent is not None:
+                said.append(
+                    f"{task}, T = {length}: with one head fewer, theorem 2(2) asks for parameters "
+                    f"that grow at least like 1/error^{exponent:.2g}."
+                )
+        return "\n".join([*said, *self.notes])
 
 
 def frontier(
@@ -73,11 +94,12 @@ def frontier(
     box: tuple[float, float] | None = None,
     on_progress: OnProgress = quiet,
 ) -> Frontier:
-    """What an error costs: built with enough heads, built with one wide head, and the bound.
+    """What an error costs with enough heads, and with one wide head; what fewer heads must pay.
 
-    The sizes of built networks come from their plans; small ones are built, and their certified
-    error recorded. The lower bound is a rate: its constant is unknown, so it is drawn through the
-    first built network, and only its slope means something.
+    Sizes come from the constructions' plans. Small networks are built and their certified error
+    recorded (`network` is "built"); of the others the parameters are counted. The lower bound for
+    fewer heads is a rate whose constant is unknown: `exponent` holds its slope, and no number of
+    parameters follows from it. It is None where the theorem is vacuous or does not apply.
     """
     given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
     asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
@@ -106,7 +128,7 @@ def _why_no_bound(name: str, task: Retrieval) -> str:
 def _rows(
     name: str, task: Retrieval, errors: list[float], box: tuple[float, float] | None
 ) -> list[dict[str, Any]]:
-    """The three curves of a task."""
+    """The two curves of a task."""
     dims, wide = task.intrinsic_dim, task.length * task.token_dim
     enough = [
         _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
@@ -116,7 +138,8 @@ def _rows(
         _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
         for error in errors
     ]
-    return enough + memorising + _lower_rows(name, task, errors, enough[0]["params"])
+    exponent = _too_few(task)
+    return [row | {"exponent": exponent} for row in enough + memorising]
 
 
 def _built_row(
@@ -135,36 +158,27 @@ def _built_row(
         certified = recipe.certify(task, net).error
     return _entry(name, task, curve, error, params["mlp"], heads, head_dim) | {
         "total_params": params["total"],
+        "network": "counted" if certified is None else "built",
         "certified_error": certified,
     }
 
 
-def _lower_rows(
-    name: str, task: Retrieval, errors: list[float], anchor: int
-) -> list[dict[str, Any]]:
-    """Theorem 2(2) for one head too few, in heads of the same dimension; where it applies."""
+def _too_few(task: Retrieval) -> float | None:
+    """The exponent of theorem 2(2) for one head too few, in heads of the same dimension.
+
+    None where the theorem is vacuous, or where the task does not meet its assumptions.
+    """
     heads = task.intrinsic_dim - 1
-    if heads < 1 or _why_no_bound(name, task):
-        return []
+    if heads < 1 or not _assumptions_met(task):
+        return None
     smallest = int(task.membership.sum(0).min())
-    bound = lower_bound_exponent(
-        heads, task.intrinsic_dim, task.length, HEAD_DIM, smallest / task.length
-    )
-    if bound.value is None:
-        return []
-    return [
-        _entry(
-            name,
-            task,
-            TOO_FEW,
-            error,
-            anchor * (errors[0] / error) ** bound.value,
-            heads,
-            HEAD_DIM,
-        )
-        | {"exponent": bound.value}
-        for error in errors
-    ]
+    share = smallest / task.length
+    found = lower_bound_exponent(heads, task.intrinsic_dim, task.length, HEAD_DIM, share)
+    return None if found.value is None else float(found.value)
+
+
+def _assumptions_met(task: Retrieval) -> bool:
+    return all(each.holds is not False for each in check_assumptions(task))
 
 
 def _entry(
@@ -172,7 +186,7 @@ def _entry(
     task: Retrieval,
     curve: str,
     error: float,
-    params: int | float,
+    params: int,
     heads: int,
     head_dim: int,
 ) -> dict[str, Any]:
@@ -184,5 +198,5 @@ def _entry(
         "head_dim": head_dim,
         "error": error,
         "params": params,
-        "assumptions_met": all(each.holds is not False for each in check_assumptions(task)),
+        "assumptions_met": _assumptions_met(task),
     }

@@ -44,13 +44,15 @@ class Witness(Drawn):
     δ is computed in floating point: `rounding` is how far it can be from the exact distance, by
     forward error analysis where `rounding_is_bounded`, and for networks that the analysis does not
     cover (several layers, norms) a thousand times what a comparison with float32 suggests.
-    `readout_lipschitz` is an upper bound for the network's own readout.
+    `representations`, `targets`: of both inputs; `readout_lipschitz`: at most this is the net's.
     """
 
     drawn_by: ClassVar[str] = "headwise.report.witnesses:draw_witness"
 
     first: Float[Tensor, "length dim"] = field(repr=False)
     second: Float[Tensor, "length dim"] = field(repr=False)
+    representations: Float[Tensor, "2 width"] = field(repr=False)
+    targets: Float[Tensor, " 2"] = field(repr=False)
     target_gap: float
     representation_gap: float
     rounding: float
@@ -87,6 +89,8 @@ class Witness(Drawn):
             "network_error": self.network_error,
             "first": self.first.tolist(),
             "second": self.second.tolist(),
+            "representations": self.representations.tolist(),
+            "targets": self.targets.tolist(),
         }
 
     def __str__(self) -> str:
@@ -167,14 +171,16 @@ def witness(
     doubt = 64 * UNIT * float(targets.abs().sum())  # of the targets' own evaluation
     rounding, bounded = _rounding(exact, pair)
     return Witness(
-        pair[0],
-        pair[1],
-        max(0.0, float(target_gap[best]) - doubt),
-        float(gap[best]),
-        rounding,
-        bounded,
-        own,
-        float(errors.max()),
+        first=pair[0],
+        second=pair[1],
+        representations=exact.attend(pair),
+        targets=targets,
+        target_gap=max(0.0, float(target_gap[best]) - doubt),
+        representation_gap=float(gap[best]),
+        rounding=rounding,
+        rounding_is_bounded=bounded,
+        readout_lipschitz=own,
+        network_error=float(errors.max()),
     )
 
 

@@ -63,15 +63,15 @@ def phase_map(
 
     Example: `headwise bound phase-map --intrinsic-dim 4 --head-dim 8 --out phase-map`
     """
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
     from headwise.theory import head_count
 
     check_can_write_into(out, "--out")
     found = head_count.phase_map(
         whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
     )
-    write_files(out, figure_files("phase-map", found.figure(), found.to_pandas()))
-    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .csv")
+    write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
+    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .pdf, .csv")
 
 
 @app.command("rank")
@@ -185,6 +185,19 @@ def saturation(
         epsilon, value_diameter=value_diameter, score_bound=score_bound, length=length
     )
     _show(found, as_json)
+
+
+@app.command("calculator")
+def calculator(
+    out: Annotated[Path, typer.Option(help="The .html file to write.")] = Path("calculator.html"),
+) -> None:
+    """The bound on too few heads as a page with sliders.
+
+    Example: `headwise bound calculator --out calculator.html`
+    """
+    from headwise.report.pages.calculator import write_calculator
+
+    print(write_calculator(out))
 
 
 def _show(bound: "Bound", as_json: bool) -> None:

@@ -98,13 +98,15 @@ def frontier(
     Example: `headwise build frontier --lengths 16,32,64 --out frontier`
     """
     from headwise import build
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
+    from headwise.report.result_page import write_page
 
     check_can_write_into(out, "--out")
     with progress_bar("frontier") as on_progress:
         found = build.frontier(whole_numbers(lengths), on_progress=on_progress)
-    write_files(out, figure_files("frontier", found.figure(), found.to_pandas()))
-    print(found.to_json() if as_json else f"{found}\n{out}/frontier.png, .svg, .csv")
+    write_files(out, figure_files("frontier", printed(found.figure()), found.to_pandas()))
+    write_page(found, out / "report.html")
+    print(found.to_json() if as_json else f"{found}\n{out}/report.html, frontier.png, .svg, .pdf")
 
 
 app.command("witness")(build_witness.witness)
@@ -160,12 +162,14 @@ def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
 
 def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
     """Attack the certificate, write the network with its files, and say what came of it."""
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
+    from headwise.report.result_page import write_page
 
     with progress_bar("attack") as on_progress:
         attack = built.certificate.attack(seconds=seconds, on_progress=on_progress)
     built.save_pretrained(out)
-    write_files(out, figure_files("attention", built.figure(), built.attention()))
+    write_files(out, figure_files("attention", printed(built.figure()), built.attention()))
+    write_page(built, out / "report.html")
     if as_json:
         answer = built.to_data() | attack.to_data() | {"out": str(out)}
         print(json.dumps(answer, ensure_ascii=False))

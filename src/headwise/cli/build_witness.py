@@ -36,6 +36,8 @@ def witness(
 
     Example: `headwise build witness --length 16 --heads 1,2,3,4,5 --out witness`
     """
+    from headwise.report.result_page import write_page
+
     check_can_write_into(out, "--out")
     task = chosen_task(preset, length, None)
     if net is not None:
@@ -47,10 +49,11 @@ def witness(
             found = build.witness(
                 saved, task, reach=reach, steps=search_steps, seed=seed, on_progress=on_progress
             )
-        print(json.dumps(found.to_data()) if as_json else found)
+        write_page(found, out / "report.html")
+        print(json.dumps(found.to_data()) if as_json else f"{found}\n{out}/report.html")
         return
 
-    from headwise.report.files import figure_files, write_files
+    from headwise.report.files import figure_files, printed, write_files
     from headwise.studies.head_count.witnesses import trained_witnesses
 
     with progress_bar("witness") as on_progress:
@@ -65,5 +68,6 @@ def witness(
             device=device.value,
             on_progress=on_progress,
         )
-    write_files(out, figure_files("witness", compared.figure(), compared.to_pandas()))
-    print(compared.to_json() if as_json else f"{compared}\n{out}/witness.png, .svg, .csv")
+    write_files(out, figure_files("witness", printed(compared.figure()), compared.to_pandas()))
+    write_page(compared, out / "report.html")
+    print(compared.to_json() if as_json else f"{compared}\n{out}/report.html, witness.png, .svg")

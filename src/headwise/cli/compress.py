@@ -50,6 +50,7 @@ def compress(
         Path | None, typer.Option(help="Held-out text; default: every fifth document of --text.")
     ] = None,
     tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
+    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
     length: Annotated[
         int | None,
         typer.Option(help="Tokens of the longest inputs; default: 2048 (encoders: 512) or less."),
@@ -75,7 +76,9 @@ def compress(
     """
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
+    from headwise.pretrained.shown import check_page
 
+    check_page(report, "--report")
     with progress_bar("opening the model") as on_progress:
         result = run(
             model,
@@ -99,6 +102,8 @@ def compress(
             device=device.value,
             on_progress=on_progress,
         )
+    if report is not None:
+        result.report(report)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
         raise typer.Exit(GATE_FAILED)

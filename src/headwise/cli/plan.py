@@ -36,6 +36,7 @@ def plan(
     ] = 600.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal plans.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this JSON file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
     store: Annotated[
         Path, typer.Option(help="The SQLite file that keeps trials; a stopped plan goes on.")
     ] = Path("headwise.db"),
@@ -55,6 +56,9 @@ def plan(
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.plan import plan as make
+    from headwise.core.files import check_can_write
+
+    check_can_write(report, "--report")
 
     with progress_bar("plan") as on_progress, kept_in(store, "trials"):
         made = make(
@@ -76,6 +80,10 @@ def plan(
             device=device.value,
             on_progress=on_progress,
         )
+    if report is not None:
+        from headwise.report.result_page import write_page
+
+        write_page(made, report)
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")

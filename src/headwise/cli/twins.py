@@ -30,6 +30,7 @@ _STUDY = {"name": "study"}
 
 TWINS = {
     "bound head-count": Twin(f"{_HEAD_COUNT}:lower_bound_exponent"),
+    "bound calculator": Twin("headwise.report.pages.calculator:write_calculator"),
     "bound phase-map": Twin(f"{_HEAD_COUNT}:phase_map"),
     "bound rank": Twin("headwise.theory.rank:low_rank_bound"),
     "bound nearly-full-rank": Twin("headwise.theory.rank:exact_below_full_rank"),

@@ -16,7 +16,7 @@ from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Study, Verdict
-from headwise.lab.summary import readable_value, summarise
+from headwise.lab.summary import mean_error, readable_value, summarise
 from headwise.lab.table import column_of, table
 from headwise.lab.work import Record
 
@@ -119,8 +119,12 @@ class StudyResult:
             index=list(study.rows),
             columns=study.columns,
             values="error",
-            aggfunc="min" if study.score == "smallest" else "mean",
+            aggfunc="min" if study.score == "smallest" else self._mean,
         )
+
+    def _mean(self, errors: pd.Series) -> float:
+        """The mean that the summary has, too: geometric where errors are compared by ratios."""
+        return mean_error(errors.to_numpy(float), self.error.compared_by == "ratio")
 
     @cached_property
     def conclusion(self) -> Conclusion:

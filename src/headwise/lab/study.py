@@ -63,7 +63,9 @@ class Figure:
     `panels` maps a part of the study to its title; with `facet`, a panel for each value of that
     column. Published numbers of a part are drawn beside ours where there are any. `references`
     makes of our summary, one row a setting, what is drawn on the same axes as dashed lines: rows
-    with the columns of the summary that place them, a `label` and `error_min`.
+    with the columns of the summary that place them, a `label` and `error_min`. `notes` makes of it
+    what is written into the figure: rows with a `label` and where it stands; a row without
+    `error_min` is a line across all errors.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Figure:
     x_log: bool = False
     facet: str | None = None
     references: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    notes: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,8 +127,9 @@ class Study:
 
     `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
     text names its `texts`; with `parts_of_files`, which takes a tier, text files and plan files,
-    it can be run on the user's own. `address` is where a study of a user's own module was found,
-    "module:NAME".
+    it can be run on the user's own. `preparing` names parts whose runs other parts go on from: they
+    measure nothing of their own and have no table. `address` is where a study of a user's own
+    module was found, "module:NAME".
     """
 
     name: str
@@ -146,6 +150,7 @@ class Study:
     score: Literal["smallest", "mean"] = "smallest"
     texts: tuple[KnownText, ...] = ()
     parts_of_files: PartsOfFiles | None = None
+    preparing: tuple[str, ...] = ()
     address: str = ""
 
     @property

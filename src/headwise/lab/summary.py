@@ -48,6 +48,11 @@ def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
     }
 
 
+def mean_error(errors: np.ndarray, geometric: bool = True) -> float:
+    """The mean over seeds that a summary has."""
+    return float(_statistics(errors[~np.isnan(errors)], geometric)["error_mean"])
+
+
 def readable_value(value: object) -> str:
     """4.0 is 4: a column that not all runs have has become one of floats."""
     return f"{value:g}" if isinstance(value, float) else str(value)

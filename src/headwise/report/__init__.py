@@ -1,4 +1,4 @@
-"""Figures a paper could print, and one self-contained page."""
+"""Figures a paper could print, and self-contained pages."""
 
 from headwise.report.build import report
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write_into, write_file
 from headwise.core.trust import trust as trust_modules
 from headwise.lab.result import StudyResult
@@ -11,8 +11,10 @@ from headwise.lab.stand_in import stand_in
 from headwise.lab.store import STUDY, Store
 from headwise.lab.study import Study
 from headwise.lab.table import table
-from headwise.report.files import figure_files
-from headwise.report.page import render
+from headwise.report.files import figure_files, write_files
+from headwise.report.pages.index import IndexEntry, index_page
+from headwise.report.pages.study import study_page
+from headwise.report.pages.template import render_page
 from headwise.studies import find_study, is_importable
 
 
@@ -20,15 +22,23 @@ def report(
     store: str | Path,
     study: str | None = None,
     tier: str | None = None,
-    out: str | Path = "report",
+    out: str | Path | None = None,
     trust: Sequence[str] = (),
+    all: bool = False,
 ) -> Path:
     """Rebuild a study's report (HTML, PNG, SVG, CSV) from its store; gives the page's path.
 
     `study` is needed if the store holds several; `tier` is the one with most finished runs
-    unless it is given. A study of a user's own module is imported if it is named as `study`, or
-    its module is in `trust`; what only the store names is not, and then its runs are shown alone.
+    unless it is given; `out` is the folder "report" unless it is given. A study of a user's own
+    module is imported if it is named as `study`, or its module is in `trust`; what only the store
+    names is not, and then its runs are shown alone. With `all`, `store` is a folder: an index of
+    every study in its stores is written to `out`, by default the same folder.
     """
+    if all:
+        require(study is None and tier is None, "an index is of all studies: no --study, no --tier")
+        trust_modules(list(trust))
+        return write_index(store, out)
+    out = "report" if out is None else out
     check_can_write_into(out, "--out (in Python out=)")
     trust_modules([*trust, *([study.partition(":")[0]] if study and ":" in study else [])])
     with Store(store) as results:
@@ -43,6 +53,41 @@ def report(
     return write_report(result, Path(out))
 
 
+def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
+    """One page on every study in the stores of a folder; gives the page's path.
+
+    Every study's report is written to a folder beside the page, and linked.
+    """
+    folder = Path(folder)
+    require(folder.is_dir(), f"there is no folder {folder}")
+    target = folder if out is None else Path(out)
+    check_can_write_into(target, "--out (in Python out=)")
+    entries = []
+    for path in sorted(folder.rglob("*.db")):
+        entries += _entries(path, target)
+    require(len(entries) > 0, f"{folder} holds no store with a finished study")
+    write_file(target / "index.html", render_page(index_page(entries)))
+    return target / "index.html"
+
+
+def _entries(path: Path, target: Path) -> list[IndexEntry]:
+    """The studies of a store that have a finished run; other files are passed over."""
+    try:
+        with Store(path) as results:
+            known = [row for row in results.studies() if row[2] > 0]
+            found = [
+                StudyResult.of(results, _study(results, row[0], row[1]), row[1]) for row in known
+            ]
+    except InputError:
+        return []  # not a store
+    entries = []
+    for result in found:
+        name = f"{result.study.name}-{result.tier}"
+        write_report(result, target / name)
+        entries.append(IndexEntry.of(result, f"{name}/report.html"))
+    return entries
+
+
 def _study(store: Store, name: str, tier: str) -> Study:
     """The study itself, or a stand-in where it is only a name in a file."""
     if is_importable(name):
@@ -53,12 +98,15 @@ def _study(store: Store, name: str, tier: str) -> Study:
 
 
 def write_report(result: StudyResult, folder: Path) -> Path:
-    """Write the page, the figures and the data of a result; gives the page's path."""
+    """Write the page, the figures and the data of a result; gives the page's path.
+
+    A figure's files are named after the study and the figure, so that they can lie beside others.
+    """
+    page = study_page(result)
     files: dict[str, bytes] = {}
-    for name, drawn in result.charts.items():
-        files |= figure_files(name, drawn.chart, drawn.data)
+    for figure in page.figures:
+        files |= figure_files(figure.name, figure.printed, figure.drawn.data)
     files["runs.csv"] = result.table.to_csv(index=False).encode()
-    files["report.html"] = render(result).encode()
-    for name, content in files.items():
-        write_file(folder / name, content)
+    files["report.html"] = render_page(page).encode()
+    write_files(folder, files)
     return folder / "report.html"

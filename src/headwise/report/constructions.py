@@ -1,10 +1,21 @@
 """Figures about what enough heads cost and too few: the phase map and built networks."""
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from headwise.build import Built, Frontier, TrialResults
-from headwise.report.theme import BLUE, FAINT, GREY, ORANGE, PALETTE, SCHEME, SHADES, finished
+from headwise.report.theme import (
+    BLUE,
+    FAINT,
+    GREY,
+    ORANGE,
+    PALETTE,
+    SCHEME,
+    SHADES,
+    finished,
+    panel_title,
+)
 from headwise.theory.head_count import PhaseMap
 
 
@@ -90,65 +101,86 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
 def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
     rows = found.to_pandas()
-    curves = rows["curve"].drop_duplicates().tolist()
-    colours = alt.Scale(domain=curves, range=[BLUE, ORANGE, GREY][: len(curves)])
-    dashes = alt.Scale(domain=curves, range=[[1, 0], [1, 0], [6, 4]][: len(curves)])
-    shown = rows[rows["params"] <= 1e16]
-    decades = [10.0**power for power in range(-12, 17, 2)]
-    tens = [10.0**power for power in range(-12, 1)]
-    domain = [shown["params"].min() / 3, shown["params"].max() * 3]
-
-    legend = alt.Legend(symbolType="stroke", symbolSize=300, labelLimit=300)
-
-    def panel(task: str, length: int) -> alt.Chart:
-        here = shown[(shown["task"] == task) & (shown["length"] == length)]
-        exponent = here["exponent"].dropna()
-        slope = f", k = {exponent.iloc[0]:.2g}" if len(exponent) else ", bound vacuous"
-        return (
-            alt.Chart(here)
-            .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
-            .encode(
-                x=alt.X(
-                    "error:Q",
-                    title="sup-norm error ε",
-                    scale=alt.Scale(type="log", reverse=True),
-                    axis=alt.Axis(format=".0e", values=tens),
-                ),
-                y=alt.Y(
-                    "params:Q",
-                    title="parameters M",
-                    scale=alt.Scale(type="log", domain=domain, nice=False),
-                    axis=alt.Axis(format=".0e", values=decades),
-                ),
-                color=alt.Color("curve:N", title=None, scale=colours, legend=legend),
-                strokeDash=alt.StrokeDash("curve:N", title=None, scale=dashes, legend=legend),
-                tooltip=["task", "length", "curve", "heads", "error", "params", "certified_error"],
-            )
-            .properties(width=220, height=200, title=f"{task}, T = {length}{slope}")
-        )
-
-    grid = alt.vconcat(
-        *[
-            alt.hconcat(*[panel(task, length) for length in sorted(here["length"].unique())])
-            for task, here in rows.groupby("task", sort=False)
-        ]
-    )
+    panels = [
+        _frontier_panel(rows, str(task), int(length))
+        for task, length in rows[["task", "length"]].drop_duplicates().itertuples(index=False)
+    ]
     return finished(
-        grid,
-        "What an error costs: enough heads, one wide head, too few heads",
+        alt.concat(*panels, columns=rows["length"].nunique()),
+        "What an error costs: enough heads, or one wide head",
         [
-            "M counts encoder and readout; the table says which networks were built and certified, "
-            "the others are planned.",
-            "Dashed: the slope k of theorem 2(2) for h = D − 1, n = 2, through the first built "
-            "network, since its constant is unknown.",
-            *_outside_assumptions(rows),
+            "M counts encoder and readout. Filled: the network was built and its error certified; "
+            "hollow: its parameters were only counted.",
+            "Grey: the least slope k that theorem 2(2) of arXiv 2510.06662 leaves to h = D − 1, "
+            "n = 2. It is a slope alone: the constant is unknown,",
+            "so the line says nothing of how many parameters. It is left out where the theorem is "
+            "vacuous or does not apply.",
         ],
     )
 
 
-def _outside_assumptions(rows: pd.DataFrame) -> list[str]:
-    names = rows.loc[~rows["assumptions_met"], "task"].drop_duplicates().tolist()
-    return [f"Outside that theorem's assumptions: {', '.join(names)}."] if names else []
+def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChart:
+    curves = rows["curve"].drop_duplicates().tolist()
+    here = rows[(rows["task"] == task) & (rows["length"] == length)]
+    domain = [rows["params"].min() / 3, rows["params"].max() * 3]
+    x = alt.X(
+        "error:Q",
+        title="sup-norm error ε",
+        scale=alt.Scale(type="log", reverse=True),
+        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 1)]),
+    )
+    y = alt.Y(
+        "params:Q",
+        title="parameters M",
+        scale=alt.Scale(type="log", domain=domain, nice=False),
+        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-2, 40, 2)]),
+    )
+    colour = alt.Scale(domain=curves, range=[BLUE, ORANGE][: len(curves)])
+    base = alt.Chart(here).encode(
+        x=x,
+        y=y,
+        color=alt.Color("curve:N", title=None, scale=colour),
+        tooltip=[
+            *("task", "length", "curve", "heads"),
+            *("error", "params", "network", "certified_error"),
+        ],
+    )
+    lines = base.mark_line(strokeWidth=2)
+    counted = base.transform_filter("datum.network == 'counted'").mark_point(size=30)
+    built = base.transform_filter("datum.network == 'built'").mark_point(size=45, filled=True)
+    layers = [lines, counted, built.encode(opacity=alt.value(1))]
+    exponent = here["exponent"].iloc[0]
+    name = f"{task}, T = {length}"
+    if exponent is not None and exponent == exponent:
+        layers.append(_slope(here, float(exponent), domain, x, y))
+    return alt.layer(*layers).properties(width=240, height=220, title=panel_title(name))
+
+
+def _slope(
+    here: pd.DataFrame, exponent: float, domain: list[float], x: alt.X, y: alt.Y
+) -> alt.LayerChart:
+    """A short line of that slope in the middle of the panel, with the slope written at it."""
+    errors = here["error"]
+    centre = float(errors.max() * errors.min()) ** 0.5
+    height = float(domain[0] * domain[1]) ** 0.5
+    rise = min(0.5, 0.25 * float(np.log10(domain[1] / domain[0])) / exponent)  # decades of error
+    ends = [centre * 10**rise, centre * 10**-rise]
+    line = pd.DataFrame(
+        {"error": ends, "params": [height * (centre / e) ** exponent for e in ends]}
+    )
+    word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
+    word["label"] = f"slope k ≥ {exponent:.2g}"
+    drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
+    text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="left", dx=6, dy=8)
+    note = text.encode(x=x, y=y, text="label:N").properties(
+        name=f"note_{len(here)}_{_address(here)}"
+    )
+    return alt.layer(drawn.encode(x=x, y=y), note)
+
+
+def _address(here: pd.DataFrame) -> str:
+    """A name for the panel's parts that no other panel has."""
+    return "".join(c for c in f"{here['task'].iloc[0]}{here['length'].iloc[0]}" if c.isalnum())
 
 
 def draw_trials(found: TrialResults) -> alt.TopLevelMixin:

@@ -1,28 +1,42 @@
 """A study's figures, from its result table: one declarative chart for the page and for print."""
 
-from dataclasses import dataclass
-from math import ceil, floor, log10
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from headwise.lab.kinds import Column
 from headwise.lab.result import StudyResult
 from headwise.lab.study import Figure, IntervalFigure
-from headwise.lab.summary import readable_value
-from headwise.report.intervals import draw_intervals
-from headwise.report.theme import GREY, SCHEME, finished
+from headwise.lab.summary import STUCK, readable_value
+from headwise.report.intervals import draw_intervals, interval_panels
+from headwise.report.line_style import LineStyle, axis_ends, finite_ends, ordered_values
+from headwise.report.lines import LineData, panels
+from headwise.report.theme import finished, panel_title
 
-_WIDTH, _HEIGHT = 300, 240
+
+@dataclass(frozen=True)
+class Swatch:
+    """An entry of a page's legend: a line's colour, or a grey reference's dash pattern."""
+
+    value: str
+    label: str
+    colour: str = ""
+    dash: str = ""
 
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A figure of a study: the chart, and what it draws, one row a point."""
+    """A figure: the chart for print, what it draws (one row a point), and panels for a page."""
 
     chart: alt.Chart
     data: pd.DataFrame
+    panels: Mapping[str, alt.TopLevelMixin] = field(default_factory=dict)
+    legend: tuple[Swatch, ...] = ()
+    legend_title: str = ""
+    caption: str = ""
 
 
 def draw_all(result: StudyResult) -> dict[str, DrawnFigure]:
@@ -34,11 +48,80 @@ def draw_all(result: StudyResult) -> dict[str, DrawnFigure]:
 def _draw(result: StudyResult, figure: Figure | IntervalFigure) -> DrawnFigure | None:
     if isinstance(figure, IntervalFigure):
         data = figure.data(result.table)
-        return None if data.empty else DrawnFigure(draw_intervals(figure, data), data)
+        if data.empty:
+            return None
+        parts = {title: finished(panel) for title, panel in interval_panels(figure, data).items()}
+        return DrawnFigure(draw_intervals(figure, data), data, parts)
     if not result.table["part"].isin(list(figure.panels)).any():
         return None
-    data = figure_data(result, figure)
-    return DrawnFigure(_chart(result, figure, data), data)
+    points = figure_data(result, figure)
+    return _line_figure(result, figure, points)
+
+
+def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> DrawnFigure | None:
+    height = "error_mean" if result.study.score == "mean" else "error_min"
+    positive = result.error.compared_by == "ratio"
+    shown = points[points[height].notna() & ((points[height] > 0) | (not positive))]
+    seeds = _seeds(result, figure)
+    notes = _notes(result, figure, points)
+    ends = finite_ends(shown, seeds, height, positive)
+    if ends is None:
+        return None
+    ours = shown[shown["source"] != "reference"]
+    style = LineStyle(
+        figure=figure,
+        x=result.column(figure.x),
+        colour=result.column(figure.colour),
+        error=result.error,
+        score=result.study.score,
+        domain=ends,
+        values=tuple(ordered_values({*ours[figure.colour].dropna().tolist()})),
+        labels=tuple(dict.fromkeys(shown["label"].dropna())) if "label" in shown else (),
+    )
+    top = axis_ends(style)[1]
+    seeds = seeds.assign(error=seeds["error"].where(seeds["state"] != "diverged", top))
+    data = LineData(shown, seeds.dropna(subset="error"), notes)
+    columns = 2 if shown["panel"].nunique() > 1 else 1
+    printed = [
+        panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
+    ]
+    caption = f"{figure.caption} {_read_as(data)}"
+    whole = alt.concat(*printed, columns=columns)
+    chart = finished(whole, figure.title, wrap(caption, 88 if columns > 1 else 66))
+    on_page = panels(replace(style, for_page=True), data)
+    return DrawnFigure(
+        chart,
+        points,
+        {title: finished(panel) for title, panel in on_page.items()},
+        _legend(style),
+        style.colour.label,
+        caption,
+    )
+
+
+def _read_as(data: LineData) -> str:
+    """How to read the marks that this figure has."""
+    said = ["Small points: every seed."]
+    states = set(data.seeds["state"])
+    if "stuck" in states:
+        said.append(f"×: a seed that is stuck, {STUCK:.0f}× or more above the best.")
+    if "diverged" in states:
+        said.append("Orange × at the top: a seed that diverged.")
+    if (data.points["source"] == "published").any():
+        said.append("Faint: published.")
+    return " ".join(said)
+
+
+def _legend(style: LineStyle) -> tuple[Swatch, ...]:
+    lines = [Swatch(value, _named(value), colour) for value, colour in style.colours.items()]
+    grey = [
+        Swatch("", label, dash=" ".join(map(str, dash))) for label, dash in style.dashes.items()
+    ]
+    return (*lines, *grey)
+
+
+def _named(value: str) -> str:
+    return value.removesuffix(".0")
 
 
 def figure_data(result: StudyResult, figure: Figure) -> pd.DataFrame:
@@ -57,11 +140,6 @@ def figure_data(result: StudyResult, figure: Figure) -> pd.DataFrame:
     return _with_panels(result, figure, ours)
 
 
-def _height(result: StudyResult) -> str:
-    """The column that stands for a setting: the smallest error over seeds, or the mean."""
-    return "error_mean" if result.study.score == "mean" else "error_min"
-
-
 def _with_references(ours: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
     if references.empty:
         return ours
@@ -70,155 +148,45 @@ def _with_references(ours: pd.DataFrame, references: pd.DataFrame) -> pd.DataFra
 
 
 def _with_panels(result: StudyResult, figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
-    panel = data["part"].map(dict(figure.panels))
+    panel = data["part"].map(dict(figure.panels)) if "part" in data else pd.Series(dtype=str)
     if figure.facet is not None:
         title = result.column(figure.facet).title
         panel = title + " = " + data[figure.facet].map(readable_value)
     return data.assign(panel=panel)
 
 
-def _chart(result: StudyResult, figure: Figure, data: pd.DataFrame) -> alt.Chart:
-    height = _height(result)
-    data = data[data[height].notna()]
-    if result.error.compared_by == "ratio":
-        data = data[data[height] > 0]  # a logarithmic axis has no zero
-    domain = (data[height].min(), data[height].max())
-    rows = []
-    for panel, here in data.groupby("panel", sort=False):
-        references = here[here["source"] == "reference"]
-        by_source = [here[here["source"] == source] for source in ("this run", "published")]
-        rows.append(
-            [
-                _panel(result, figure, points, references, panel, domain)
-                for points in by_source
-                if len(points)
-            ]
-        )
-    if all(len(row) == 1 for row in rows):  # nothing published: two panels side by side
-        chart = alt.concat(*[row[0] for row in rows], columns=2)
-    else:
-        chart = alt.vconcat(*[alt.hconcat(*row) for row in rows])
-    whole: alt.Chart = finished(chart, figure.title, figure.caption)
-    return whole
+def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:
+    """One row a run of the figure's parts: its error, and whether it is stuck or diverged."""
+    runs = result.table[result.table["part"].isin(list(figure.panels))]
+    settings = ["part", *result.study.settings]
+    best = runs.groupby(settings, dropna=False)["error"].transform("min")
+    positive = result.error.compared_by == "ratio"
+    stuck = (runs["error"] > STUCK * best) & positive
+    state = pd.Series("trained", runs.index).mask(stuck, "stuck")
+    state = state.mask(runs["diverged"].astype(bool), "diverged")
+    columns = list(dict.fromkeys([*settings, *figure.columns, "seed", "error"]))
+    return _with_panels(result, figure, runs[columns].assign(state=state))
 
 
-def _panel(
-    result: StudyResult,
-    figure: Figure,
-    points: pd.DataFrame,
-    references: pd.DataFrame,
-    title: str,
-    domain: tuple[float, float],
-) -> alt.LayerChart:
-    x_of, colour_of, error = result.column(figure.x), result.column(figure.colour), result.error
-    places = {*points[figure.x].tolist()}
-    if len(references):
-        places |= {*references[figure.x].tolist()}
-    x = _x(figure, x_of, _ordered(places))
-    y = _y(result, domain)
-    number, geometric = error.number, error.compared_by == "ratio"
-    colours = alt.Scale(scheme=SCHEME)
-    base = alt.Chart(points).encode(
-        x=x,
-        y=y,
-        tooltip=[
-            alt.Tooltip(f"{figure.x}:O", title=x_of.label),
-            alt.Tooltip(f"{figure.colour}:O", title=colour_of.label),
-            alt.Tooltip("error_min:Q", title=f"smallest {error.name}", format=number),
-            alt.Tooltip(
-                "error_mean:Q",
-                title=f"mean ({'geometric' if geometric else 'arithmetic'})",
-                format=number,
-            ),
-            alt.Tooltip("error_low:Q", title="95 % from", format=number),
-            alt.Tooltip("error_high:Q", title="95 % to", format=number),
-            alt.Tooltip("seeds:Q", title="seeds"),
-            alt.Tooltip("stuck:Q", title="stuck seeds"),
-        ],
+def _notes(result: StudyResult, figure: Figure, points: pd.DataFrame) -> pd.DataFrame:
+    """What the study wants to be written into the figure."""
+    ours = points[points["source"] == "this run"]
+    if figure.notes is None:
+        return pd.DataFrame({"panel": []})
+    notes = figure.notes(ours)
+    if notes.empty:
+        return pd.DataFrame({"panel": []})
+    return _with_panels(result, figure, notes).assign(
+        error_mean=lambda rows: rows["error_min"] if "error_min" in rows else float("nan")
     )
-    # The lines are coloured by `stroke` so that the points' legend joins colour and shape.
-    lines = base.mark_line(strokeWidth=2).encode(
-        stroke=alt.Stroke(f"{figure.colour}:O", scale=colours, legend=None)
-    )
-    marks = base.mark_point(size=60, filled=True, opacity=1).encode(
-        color=alt.Color(f"{figure.colour}:O", title=colour_of.label, scale=colours),
-        shape=alt.Shape(f"{figure.colour}:O", title=colour_of.label),
-    )
-    layers = [lines, marks]
-    if len(references):
-        layers.insert(0, _references(figure, x_of, references, x, y))
-    source = points["source"].iloc[0]
-    return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=f"{title} ({source})")
 
 
-def _references(
-    figure: Figure, x_of: Column, references: pd.DataFrame, x: alt.X, y: alt.Y
-) -> alt.LayerChart:
-    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
-    base = alt.Chart(references).encode(
-        x=x,
-        y=y,
-        tooltip=[
-            alt.Tooltip("label:N", title="reference"),
-            alt.Tooltip(f"{figure.x}:O", title=x_of.label),
-            alt.Tooltip("error_min:Q", title="error", format=".3g"),
-        ],
-    )
-    dash = alt.StrokeDash(
-        "label:N",
-        title="reference",
-        sort=None,
-        legend=alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=500),
-    )
-    lines = base.mark_line(strokeWidth=1.2, color=GREY).encode(strokeDash=dash)
-    marks = base.mark_point(size=18, color=GREY, filled=True, opacity=1)
-    # A dash pattern does not show on a single point: such a reference is named in place.
-    single = references.groupby("label").filter(lambda rows: len(rows) == 1)
-    on_the_right = single[figure.x] > references[figure.x].median()
-    names = [
-        alt.Chart(here)
-        .mark_text(align=align, dx=shift, dy=9, fontSize=9, color=GREY)
-        .encode(x=x, y=y, text="label:N")
-        for here, align, shift in (
-            (single[on_the_right], "right", -4),
-            (single[~on_the_right], "left", 4),
-        )
-        if len(here)
-    ]
-    return alt.layer(lines, marks, *names)
-
-
-def _ordered(values: set[Any]) -> list[Any]:
-    """In order; numbers and words together as words."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=str)
-
-
-def _x(figure: Figure, column: Column, values: list[Any]) -> alt.X:
-    axis = alt.Axis(labelAngle=0, values=values, grid=False)
-    if figure.x == "rank_share":
-        axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
-    if figure.x_log:
-        scale = alt.Scale(type="log", base=2, nice=False, padding=12)
-        return alt.X(f"{figure.x}:Q", title=column.label, axis=axis, scale=scale)
-    return alt.X(f"{figure.x}:O", title=column.label, axis=axis)
-
-
-def _y(result: StudyResult, domain: tuple[float, float]) -> alt.Y:
-    error, column = result.error, f"{_height(result)}:Q"
-    title = f"{error.name}, {result.study.score} over seeds"
-    if error.compared_by == "difference":
-        margin = 0.05 * ((domain[1] - domain[0]) or abs(domain[0]) or 1.0)
-        wide = [domain[0] - margin, domain[1] + margin]
-        title = f"{error.name}, {error.unit}, {result.study.score} over seeds"
-        return alt.Y(column, title=title, scale=alt.Scale(domain=wide, nice=False))
-    low, high = domain[0] / 2, domain[1] * 2
-    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
-    few = high < 300 * low  # few decades: name numbers between them
-    values = [m * 10.0**power for power in decades for m in ((1, 2, 5) if few else (1,))]
-    inside = [value for value in values if low <= value <= high]
-    axis = alt.Axis(format="~g" if few else ".0e", values=inside)
-    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
-    return alt.Y(column, title=title, axis=axis, scale=scale)
+def panel_spec(chart: Any) -> dict[str, Any]:
+    """A chart as data for a page: as wide as its place there, on the page's own ground."""
+    data: dict[str, Any] = chart.to_dict()
+    data.setdefault("config", {})["background"] = "transparent"
+    composed = {"hconcat", "vconcat", "concat", "facet", "spec"} & data.keys()
+    if not composed and isinstance(data.get("width"), int | float):
+        data["width"] = "container"
+        data["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return data

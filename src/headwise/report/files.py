@@ -1,11 +1,14 @@
 """Figures and tables as files, each of which appears whole or not at all."""
 
-import io
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import pandas as pd
+import vl_convert
 
 from headwise.core.errors import require
 from headwise.core.files import appearing, write_file
@@ -13,6 +16,10 @@ from headwise.report.theme import EMBED_OPTIONS
 
 KINDS = ("png", "svg", "pdf", "html")
 _PIXELS_PER_INCH = 200
+_PAPER_POINTS = 468.0  # 6.5 inches, the text of a page of letter or A4
+_POINTS_PER_PIXEL = 0.75
+_VERSION = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
@@ -27,15 +34,45 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
             chart.save(str(scratch), format=kind, ppi=_PIXELS_PER_INCH)
 
 
-def figure_files(name: str, chart: alt.TopLevelMixin, data: pd.DataFrame) -> dict[str, bytes]:
-    """The figure as PNG and SVG, and what it draws as CSV."""
-    image, drawing = io.BytesIO(), io.StringIO()
-    chart.save(image, format="png", ppi=_PIXELS_PER_INCH)
-    chart.save(drawing, format="svg")
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure at the width of a paper's text; smaller ones stay as they are."""
+
+    svg: str
+
+    @property
+    def pdf(self) -> bytes:
+        """The same as PDF."""
+        return bytes(vl_convert.svg_to_pdf(self.svg))
+
+    @property
+    def png(self) -> bytes:
+        """The same as PNG."""
+        return bytes(vl_convert.svg_to_png(self.svg, ppi=_PIXELS_PER_INCH))
+
+
+def svg_of(chart: alt.TopLevelMixin | Mapping[str, Any]) -> str:
+    """A chart as SVG."""
+    data = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
+    return str(vl_convert.vegalite_to_svg(data, vl_version=_VERSION))
+
+
+def printed(chart: alt.TopLevelMixin) -> PaperFigure:
+    """A chart for print."""
+    drawn = svg_of(chart)
+    width, height = _size(drawn)
+    scale = min(_POINTS_PER_PIXEL, _PAPER_POINTS / width)
+    size = f'width="{width * scale:.1f}pt" height="{height * scale:.1f}pt"'
+    return PaperFigure(_SIZE.sub(size, drawn, count=1))
+
+
+def figure_files(name: str, figure: PaperFigure, data: pd.DataFrame) -> dict[str, bytes]:
+    """The figure as PNG, SVG and PDF, and what it draws as CSV."""
     return {
         f"{name}.csv": data.to_csv(index=False).encode(),
-        f"{name}.png": image.getvalue(),
-        f"{name}.svg": drawing.getvalue().encode(),
+        f"{name}.png": figure.png,
+        f"{name}.svg": figure.svg.encode(),
+        f"{name}.pdf": figure.pdf,
     }
 
 
@@ -43,3 +80,9 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files into the folder, which is made if it is not there."""
     for name, content in files.items():
         write_file(folder / name, content)
+
+
+def _size(svg: str) -> tuple[float, float]:
+    found = _SIZE.search(svg)
+    assert found is not None
+    return float(found[1]), float(found[2])

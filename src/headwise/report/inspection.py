@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from headwise.pretrained.inspection import Inspection
-from headwise.report.theme import SCHEME, finished
+from headwise.report.theme import SCHEME, finished, ordered
 
 _STEP = 26
 
@@ -28,15 +28,25 @@ def heat_map(
 
 def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
     """All charts by name."""
-    by_size = {} if inspection.sizes.empty else {"damage": damage_by_size(inspection)}
-    return (
-        heat_maps(inspection)
-        | by_size
-        | {
-            "change_by_size": saturation_by_size(inspection),
-            "change_by_length": saturation_by_length(inspection),
-        }
-    )
+    lines = {name: chart for name, (_, chart) in line_charts(inspection).items()}
+    return heat_maps(inspection) | lines
+
+
+def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart]]:
+    """The charts with lines: title and chart by name."""
+    damage = {}
+    if not inspection.sizes.empty:
+        damage["damage"] = ("What smaller heads cost", damage_by_size(inspection))
+    return damage | {
+        "change_by_size": (
+            "How far heads' outputs move when dimensions are cut",
+            saturation_by_size(inspection),
+        ),
+        "change_by_length": (
+            "How that depends on the length of the sequence",
+            saturation_by_length(inspection),
+        ),
+    }
 
 
 def draw(inspection: Inspection) -> alt.ConcatChart:
@@ -84,7 +94,7 @@ def saturation_by_size(inspection: Inspection) -> alt.Chart:
     """Output change by query–key size, a line a layer."""
     errors = inspection.errors
     longest = errors[errors["length"] == errors["length"].max()]
-    data = longest.groupby(["layer", "size"], as_index=False)["change"].mean()
+    data = _by_layer(longest, "size")
     return _lines(data, "size", "query–key dimensions kept", "layer", "layer")
 
 
@@ -93,22 +103,31 @@ def saturation_by_length(inspection: Inspection) -> alt.Chart:
     errors = inspection.errors
     sizes = sorted(errors["size"].unique())
     small = errors[errors["size"] == sizes[len(sizes) // 3]]
-    data = small.groupby(["layer", "length"], as_index=False)["change"].mean()
+    data = _by_layer(small, "length")
     title = f"sequence length, tokens ({sizes[len(sizes) // 3]} dimensions kept)"
     return _lines(data, "length", title, "layer", "layer")
 
 
-def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> alt.Chart:
-    return (
-        alt.Chart(data)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X(f"{x}:Q", title=title),
-            y=alt.Y(
-                "change:Q", title="change of the head's output (mean)", axis=alt.Axis(format="%")
-            ),
-            color=alt.Color(f"{by}:O", title=by_title, scale=alt.Scale(scheme=SCHEME)),
-            tooltip=[by, x, alt.Tooltip("change", format=".2%")],
-        )
-        .properties(width=360, height=240)
+def _by_layer(errors: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Mean over a layer's heads, with the least and the largest of them."""
+    found = errors.groupby(["layer", by])["change"].agg(["mean", "min", "max"]).reset_index()
+    return found.rename(columns={"mean": "change", "min": "least", "max": "largest"})
+
+
+def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> alt.LayerChart:
+    """Means over heads; thin bars reach from the head that changes least to the one most."""
+    colour = alt.Color(
+        f"{by}:O", title=by_title, scale=alt.Scale(range=ordered(data[by].nunique()))
     )
+    y_title = "change of the head's output: mean and range over heads"
+    base = alt.Chart(data).encode(
+        x=alt.X(f"{x}:Q", title=title),
+        color=colour,
+        tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
+    )
+    y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
+    bars = base.mark_rule(strokeWidth=1, opacity=0.6).encode(
+        y=alt.Y("least:Q", title=y_title), y2="largest:Q"
+    )
+    marks = base.mark_line(point=True).encode(y=y)
+    return alt.layer(bars, marks).properties(width=460, height=280)

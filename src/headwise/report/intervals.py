@@ -4,24 +4,30 @@ import altair as alt
 import pandas as pd
 
 from headwise.lab.study import IntervalFigure
-from headwise.report.theme import GREY, PALETTE, finished
+from headwise.report.theme import GREY, PALETTE, finished, panel_title
 
 _WIDTH, _ROW = 330, 34
 
 
 def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
     """The figure of these rows, of which there is one at least."""
-    labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
-    groups = sorted(data["group"].unique(), reverse=True)
-    panels = [
-        _panel(figure, here, str(panel), labels, groups) for panel, here in data.groupby("panel")
-    ]
+    parts = interval_panels(figure, data).items()
+    panels = [panel.properties(title=panel_title(name)) for name, panel in parts]
     chart: alt.Chart = finished(alt.hconcat(*panels), figure.title, figure.caption)
     return chart
 
 
+def interval_panels(figure: IntervalFigure, data: pd.DataFrame) -> dict[str, alt.LayerChart]:
+    """A chart a panel, by its title."""
+    labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
+    groups = sorted(data["group"].unique(), reverse=True)
+    return {
+        str(title): _panel(figure, here, labels, groups) for title, here in data.groupby("panel")
+    }
+
+
 def _panel(
-    figure: IntervalFigure, data: pd.DataFrame, title: str, labels: list[str], groups: list[str]
+    figure: IntervalFigure, data: pd.DataFrame, labels: list[str], groups: list[str]
 ) -> alt.LayerChart:
     colour = alt.Scale(domain=groups, range=list(PALETTE[: len(groups)]))
     base = alt.Chart(data).encode(
@@ -46,4 +52,4 @@ def _panel(
     if figure.zero:
         rule = alt.Chart(pd.DataFrame({"mean": [0.0]}))
         layers.insert(0, rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="mean:Q"))
-    return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels), title=title)
+    return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))

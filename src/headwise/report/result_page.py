@@ -1,42 +1,275 @@
-"""The page of a result: what it says, its figures, all of its numbers."""
+"""The page of any result that is not a study: what it says, its figures, all of its numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import singledispatch
 from pathlib import Path
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
+from headwise.advise.probe.finding import Finding
+from headwise.allocation.plan_file import AllocationPlan
+from headwise.build import Built, Frontier, TrialResults, Witness, WitnessComparison
 from headwise.core.files import write_file
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
-from headwise.report import compression, inspection
-from headwise.report.template import render_page
-from headwise.report.theme import finished
+from headwise.report import compression, inspection, plan, witnesses
+from headwise.report.figures import DrawnFigure
+from headwise.report.pages.content import Chip, Page, PageFigure, PageTable
+from headwise.report.pages.head_map import head_map
+from headwise.report.pages.template import render_page
+from headwise.report.theme import finished, panel_title
+from headwise.theory.head_count import PhaseMap
 
 
-def write_page(result: Compressed | Inspection, path: str | Path) -> None:
+def write_page(result: Any, path: str | Path) -> None:
     """Write the page, whole or not at all."""
     write_file(path, page(result))
 
 
-def page(result: Compressed | Inspection) -> str:
+def page(result: Any) -> str:
     """The page as text."""
-    charts = _charts(result)
-    table = result.to_pandas()
-    return render_page(
-        "result.html.j2",
-        charts,
+    return render_page(page_of(result))
+
+
+@singledispatch
+def page_of(result: Any) -> Page:
+    """What the page of a result holds; results differ, their pages look alike."""
+    raise TypeError(f"there is no page for {type(result).__name__}")
+
+
+@page_of.register
+def _inspection(result: Inspection) -> Page:
+    first, rest = _that_differ(result.findings)
+    return Page(
         title=result.title,
-        sentences=[sentence.removeprefix("• ") for sentence in result.sentences()],
-        figures=list(charts),
-        columns=list(table.columns),
-        rows=[[_cell(value) for value in row] for row in table.itertuples(index=False)],
+        kicker=f"headwise inspect · measured on {result.calibration}",
+        answer=_sentence(first[0]),
+        sentences=[_sentence(each) for each in first[1:]],
+        special=head_map(result),
+        scripts=("head_map.js",),
+        figures=[
+            _panels(f"{result.name} {name}", title, {"": chart}, result.errors)
+            for name, (title, chart) in inspection.line_charts(result).items()
+        ],
+        notes=[
+            *map(_sentence, rest),
+            "Sizes are the query–key dimensions at which a head's output changes by so much.",
+        ],
+        tables=[_table("All numbers, one row a head", result.heads)],
+        csv=result.heads.to_csv(index=False),
+        file_name="heads",
     )
 
 
-def _charts(result: Compressed | Inspection) -> Mapping[str, alt.TopLevelMixin]:
-    room = compression if isinstance(result, Compressed) else inspection
-    return {name: finished(chart) for name, chart in room.charts(result).items()}
+def _that_differ(findings: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Three findings of different kinds first: importance, depth or size, and what is redundant."""
+    kinds = ("importance", "saturate", "same output", "could use")
+    first = [next((f for f in findings if kind in f), None) for kind in kinds]
+    chosen = [each for each in dict.fromkeys(first) if each is not None][:3] or list(findings[:3])
+    return chosen, [each for each in findings if each not in chosen]
+
+
+@page_of.register
+def _compressed(result: Compressed) -> Page:
+    judged = result.evaluation
+    kept = judged.attention_parameters
+    chips = [Chip(f"{kept.ratio:.0%} of the attention parameters")]
+    if judged.cache_bytes_per_token is not None:
+        chips.append(Chip(f"{judged.cache_bytes_per_token.ratio:.0%} of the cache"))
+    if result.passed is not None:
+        gate = f"loss {'within' if result.passed else 'above'} {result.max_loss:g}"
+        chips.append(Chip(gate, "good" if result.passed else "bad"))
+    heads = result.heads()
+    sentences = result.sentences()
+    answer = (
+        f"With {kept.ratio:.0%} of its attention parameters the model loses "
+        f"{judged.damage:+.4f} {judged.unit} on {judged.held_out_tokens:,} held-out tokens."
+    )
+    return Page(
+        title=result.title,
+        kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
+        answer=answer,
+        chips=chips,
+        sentences=sentences[1:],
+        figures=[
+            _panels("compression kept", "What every layer keeps", compression.bars(result), heads),
+            _panels("compression heads", "Head by head", compression.charts(result), heads),
+        ],
+        tables=[
+            _table("Original and compressed", result.cells()),
+            _table("What is left, one row a head", heads),
+        ],
+        csv=heads.to_csv(index=False),
+        file_name="heads-left",
+    )
+
+
+@page_of.register
+def _finding(result: Finding) -> Page:
+    chips = [Chip(f"{result.confidence:.0%} probable", "good" if result.confident else "open")]
+    if result.interval:
+        chips.append(Chip(f"95 %: {result.interval[0]} to {result.interval[1]} heads"))
+    return Page(
+        title="How many heads does the task need?",
+        kicker="headwise probe",
+        answer=result.sentence,
+        conclusive=result.conclusive,
+        settled_by=result.settled_by,
+        chips=chips if result.conclusive else [Chip("no answer", "open")],
+        sentences=result.notes,
+        figures=[_whole("probe", "The evidence", result.figure(), result.evidence)]
+        if len(result.evidence)
+        else [],
+        tables=[_table("Everything that was measured", result.evidence)],
+        csv=result.evidence.to_csv(index=False),
+        file_name="evidence",
+    )
+
+
+@page_of.register
+def _plan(result: AllocationPlan) -> Page:
+    spent = f"{result.parameters:,} of {result.budget:,} attention parameters"
+    versus = result.against_uniform
+    table, candidates = result.table(), result.candidate_table()
+    answer = f"{result.schedule}: {spent}."
+    if versus is not None:
+        answer += f" Expected loss {versus}."
+    figures = [_panels("plan", "Heads and dimensions by layer", plan.beside_uniform(result), table)]
+    if len(candidates.dropna(subset="against_uniform")):
+        drawn = plan.candidate_intervals(result)
+        figures.append(_whole("plan-candidates", "What was tried", drawn, candidates))
+    return Page(
+        title=f"Which heads in which of {len(result.layers)} layers?",
+        kicker=f"headwise plan · width {result.width}, length {result.length}",
+        answer=answer,
+        chips=[Chip("compared on data", "good") if result.checked else Chip("not checked", "open")],
+        sentences=result.reasons,
+        figures=figures,
+        tables=[
+            _table("The plan", table),
+            *([_table("What was tried", candidates)] if len(candidates) else []),
+        ],
+        notes=[f"Checked: {result.checked or 'not at all'}."],
+        csv=table.to_csv(index=False),
+        file_name="plan",
+    )
+
+
+@page_of.register
+def _built(result: Built) -> Page:
+    first, *rest = str(result).splitlines()
+    return Page(
+        title="A network built from a proof",
+        kicker="headwise build",
+        answer=_sentence(first),
+        sentences=[line.strip() for line in rest],
+        figures=[_whole("attention", "Which token each head picks", result.figure())],
+        folded=[("Certificate", str(result.certificate))],
+        csv=result.attention().to_csv(index=False),
+        file_name="attention",
+    )
+
+
+@page_of.register
+def _witness(result: Witness) -> Page:
+    rows = pd.DataFrame(
+        {
+            "input": ["first", "second"],
+            "target": [float(value) for value in result.targets],
+        }
+    )
+    panels = witnesses.witness_panels(result)
+    return Page(
+        title=witnesses.witness_title(result),
+        kicker="headwise build witness",
+        answer=str(result),
+        figures=[_panels("witness", "The pair", panels, rows, result.figure())],
+        tables=[
+            _table("First input, a row a token", pd.DataFrame(result.first.numpy())),
+            _table("Second input, a row a token", pd.DataFrame(result.second.numpy())),
+        ],
+    )
+
+
+@page_of.register(WitnessComparison)
+@page_of.register(Frontier)
+@page_of.register(PhaseMap)
+@page_of.register(TrialResults)
+def _tabled(result: Any) -> Page:
+    title = {
+        WitnessComparison: "What do too few heads confuse?",
+        Frontier: "What does an error cost, by heads?",
+        PhaseMap: "What do too few heads cost?",
+        TrialResults: "Do the certificates hold?",
+    }[type(result)]
+    table = result.to_pandas()
+    name = title.lower().replace(" ", "-").strip("?")
+    return Page(
+        title=title,
+        kicker="headwise",
+        answer=_answer(result),
+        figures=[_whole(name, title, result.figure(), table)],
+        tables=[_table("All numbers", table)],
+        csv=table.to_csv(index=False),
+        file_name=name,
+    )
+
+
+def _answer(result: Any) -> str:
+    if isinstance(result, Frontier):
+        return result.conclusion
+    if isinstance(result, PhaseMap):
+        silent = result.to_pandas()["exponent"].isna().mean()
+        return (
+            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
+            f"1/error^k; the bound says nothing in {silent:.0%} of the cells."
+        )
+    if isinstance(result, WitnessComparison):
+        rows = result.to_pandas()
+        forced = rows[(rows["kind"] == rows["kind"].iloc[0]) & (rows["error"] > 1e-9)]
+        heads = ", ".join(str(each) for each in sorted(set(forced["heads"])))
+        return f"An error is forced with {heads or 'no number of'} heads."
+    return str(result).splitlines()[0]
+
+
+def _sentence(text: str) -> str:
+    text = text.removeprefix("• ").strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _whole(name: str, title: str, chart: Any, data: pd.DataFrame | None = None) -> PageFigure:
+    rows = pd.DataFrame() if data is None else data
+    bare = chart.copy()
+    bare.title = ""
+    return PageFigure(name, title, DrawnFigure(chart, rows, {"": bare}), _subtitle(chart))
+
+
+def _subtitle(chart: Any) -> str:
+    said = chart.to_dict().get("title", {})
+    lines = said.get("subtitle", "") if isinstance(said, dict) else ""
+    return lines if isinstance(lines, str) else " ".join(lines)
+
+
+def _panels(
+    name: str, title: str, panels: dict[str, Any], data: pd.DataFrame, chart: Any = None
+) -> PageFigure:
+    """A figure of several panels; `chart` is the whole of it where it has one of its own."""
+    titled = [panel.properties(title=panel_title(each)) for each, panel in panels.items()]
+    whole = chart or finished(
+        alt.concat(*titled, columns=2).resolve_scale(color="independent"), title
+    )
+    on_page = {each: finished(panel) for each, panel in panels.items()}
+    return PageFigure(name, title, DrawnFigure(whole, data, on_page))
+
+
+def _table(title: str, rows: pd.DataFrame) -> PageTable:
+    cells = [[_cell(value) for value in row] for row in rows.itertuples(index=False)]
+    return PageTable(title, [str(column) for column in rows.columns], cells)
 
 
 def _cell(value: object) -> str:
+    if value is None or value != value:
+        return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

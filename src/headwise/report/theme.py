@@ -1,7 +1,8 @@
 """How every figure and page looks: the one palette, font and heading.
 
-The colours are Okabe and Ito's, which are told apart with any kind of colour vision; quantities
-are shown in viridis, which also reads in grey.
+Colours of categories are Okabe and Ito's, which are told apart with any kind of colour vision.
+Marks stand on a white ground in print and on a dark one at night: every colour of a line or a
+point has a contrast of 3:1 at least on both (WCAG 1.4.11). Cells are shown in viridis.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,16 @@ BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE)
 """Colours of categories, in the order in which to use them."""
 
-GREY = "#707070"
+RAMP = ("#7d5bd6", "#3f73d9", "#0080a8", "#008c72", "#6b8600", "#b07400", "#d55e00", "#d0407c")
+"""Colours of ordered lines, first to last: as light as one another, so that all are seen."""
+
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right")
+"""Shapes of points, for readers whom colours do not help."""
+
+DASHES = ((6, 4), (2, 3), (9, 3, 2, 3), (12, 4), (1, 4), (4, 2, 1, 2, 1, 2), (8, 2), (3, 6))
+"""Patterns of reference lines."""
+
+GREY = "#767676"
 """What stands behind the data: references, rules, notes."""
 
 SHADES = ("#bbbbbb", "#f2f2f2")
@@ -23,14 +33,33 @@ FAINT = "#f4f7fa"
 """The low end of a scale that ends in BLUE."""
 
 SCHEME = "viridis"
-"""Colours of quantities."""
+"""Colours of cells."""
+
+GROUNDS = ("#ffffff", "#14181d")
+"""What figures stand on: paper, and a page at night."""
 
 FONT = "sans-serif"
 
-EMBED_OPTIONS: dict[str, Any] = {
-    "actions": {"export": True, "source": False, "compiled": False, "editor": False}
+EMBED_OPTIONS: dict[str, Any] = {"actions": False, "renderer": "svg"}
+"""No menu at a figure's corner: pages have links of their own, and none leaves the machine."""
+
+_LOOK: dict[str, Any] = {
+    "font": FONT,
+    "background": GROUNDS[0],
+    "axis": {"labelFontSize": 13, "titleFontSize": 14, "titleFontWeight": "normal"},
+    "legend": {"labelFontSize": 13, "titleFontSize": 13, "labelLimit": 360},
+    "title": {"fontSize": 17, "subtitleFontSize": 13, "subtitleLineHeight": 17},
+    "header": {"labelFontSize": 13, "titleFontSize": 13},
+    "view": {"stroke": "transparent"},
 }
-"""The menu at a figure's corner: saves it; nothing that leaves the reader's machine."""
+
+
+def ordered(count: int) -> list[str]:
+    """Colours for so many lines in their order, as far apart as the ramp allows."""
+    if count > len(RAMP):
+        return [RAMP[i % len(RAMP)] for i in range(count)]
+    last = max(1, count - 1)
+    return [RAMP[round(i * (len(RAMP) - 2) / last)] for i in range(count)]
 
 
 def heading(title: str, subtitle: str | Sequence[str] = "") -> alt.TitleParams:
@@ -40,8 +69,13 @@ def heading(title: str, subtitle: str | Sequence[str] = "") -> alt.TitleParams:
     return alt.TitleParams(title, anchor="start", offset=12, **more)
 
 
+def panel_title(title: str) -> alt.TitleParams:
+    """The title of one panel of several."""
+    return alt.TitleParams(title, anchor="start", fontSize=14, fontWeight="normal", color=GREY)
+
+
 def finished(chart: Any, title: str | None = None, subtitle: str | Sequence[str] = "") -> Any:
-    """The chart with its heading, in headwise's font, on white."""
+    """The chart with its heading, in headwise's look, on white."""
     if title is not None:
         chart = chart.properties(title=heading(title, subtitle))
-    return chart.configure(font=FONT, background="white")
+    return chart.configure(**_LOOK)

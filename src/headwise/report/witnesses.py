@@ -5,13 +5,100 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
-from headwise.report.theme import BLUE, GREEN, ORANGE, finished
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, finished, panel_title
 
+_WIDTH, _HEIGHT = 330, 230
 _ROUNDING = 1e-9  # a forced error below this is none
 
 
 def draw_witness(found: Witness) -> alt.TopLevelMixin:
-    """The error that the pair forces, over the Lipschitz constant that a readout may have."""
+    """The two inputs, what attention makes of them, their targets, and the error that is forced."""
+    panels = [panel.properties(title=panel_title(n)) for n, panel in witness_panels(found).items()]
+    return finished(
+        alt.concat(*panels, columns=2),
+        witness_title(found),
+        [
+            f"Targets {found.target_gap:.4g} apart, representations "
+            f"{found.representation_gap:.3g} apart.",
+            "Last panel, orange: the error that every readout of that constant makes on one of "
+            "the two; blue: the network's own.",
+        ],
+    )
+
+
+def witness_title(found: Witness) -> str:
+    """What the pair shows, with the constant up to which it holds."""
+    constant = found.readout_lipschitz
+    return f"Two inputs that no readout with Lipschitz constant up to {constant:.3g} tells apart"
+
+
+def witness_panels(found: Witness) -> dict[str, alt.LayerChart | alt.Chart]:
+    """A chart a panel, by its title."""
+    return {
+        "The two inputs: every coordinate of every token": _inputs(found),
+        "After attention: all that a readout sees": _representations(found),
+        "What they should give": _targets(found),
+        "The error that is forced, by the readout's Lipschitz constant": _forced(found),
+    }
+
+
+def _which() -> alt.Color:
+    return alt.Color(
+        "input:N", title=None, scale=alt.Scale(domain=["first", "second"], range=[BLUE, ORANGE])
+    )
+
+
+def _inputs(found: Witness) -> alt.Chart:
+    rows = [
+        {"input": name, "position": place, "coordinate": index, "value": float(value)}
+        for name, tokens in (("first", found.first), ("second", found.second))
+        for place, token in enumerate(tokens)
+        for index, value in enumerate(token)
+    ]
+    base = alt.Chart(pd.DataFrame(rows)).mark_point(filled=True, opacity=0.9, size=35)
+    return base.encode(
+        x=alt.X("position:Q", title="position t", axis=alt.Axis(grid=False, tickMinStep=1)),
+        y=alt.Y("value:Q", title="coordinate"),
+        color=_which(),
+        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
+        tooltip=["input", "position", "coordinate", alt.Tooltip("value", format=".3g")],
+    ).properties(width=_WIDTH, height=_HEIGHT)
+
+
+def _representations(found: Witness) -> alt.Chart:
+    rows = [
+        {"input": name, "dimension": index, "value": float(value)}
+        for name, row in zip(("first", "second"), found.representations, strict=True)
+        for index, value in enumerate(row)
+    ]
+    base = alt.Chart(pd.DataFrame(rows)).mark_point(opacity=0.9, size=45, strokeWidth=2)
+    return base.encode(
+        x=alt.X("dimension:Q", title="dimension", axis=alt.Axis(grid=False, tickMinStep=1)),
+        y=alt.Y("value:Q", title="after attention"),
+        color=_which(),
+        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
+        tooltip=["input", "dimension", alt.Tooltip("value", format=".6g")],
+    ).properties(width=_WIDTH, height=_HEIGHT)
+
+
+def _targets(found: Witness) -> alt.LayerChart:
+    rows = pd.DataFrame(
+        {"input": ["first", "second"], "target": [float(value) for value in found.targets]}
+    )
+    base = alt.Chart(rows).encode(
+        x=alt.X("input:N", title=None, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("target:Q", title="target"),
+        tooltip=["input", alt.Tooltip("target", format=".4g")],
+    )
+    bars = base.mark_bar(width=60).encode(color=_which())
+    words = base.mark_text(dy=-9, fontSize=14, color=GREY).encode(
+        text=alt.Text("target:Q", format=".3f")
+    )
+    chart = alt.layer(bars, words.properties(name="note_target"))
+    return chart.properties(width=_WIDTH, height=_HEIGHT)
+
+
+def _forced(found: Witness) -> alt.LayerChart:
     own = found.readout_lipschitz
     harmless = min(found.forced_lipschitz(0.0), 1e9 * own)  # from here on nothing is forced
     constants = np.geomspace(own / 10, 2 * max(own, harmless), 201)
@@ -23,23 +110,13 @@ def draw_witness(found: Witness) -> alt.TopLevelMixin:
         "lipschitz:Q",
         title="Lipschitz constant of the readout",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format=".0e", tickCount=6),
+        axis=alt.Axis(format=".0e", tickCount=4),
     )
-    forced = (
-        alt.Chart(line)
-        .mark_line(color=ORANGE, strokeWidth=2)
-        .encode(x=x, y=alt.Y("forced:Q", title="error on one of the two inputs"))
-    )
+    y = alt.Y("forced:Q", title="error on one of the two")
+    forced = alt.Chart(line).mark_line(color=ORANGE, strokeWidth=2.5).encode(x=x, y=y)
     network = alt.Chart(here).mark_point(color=BLUE, size=90, filled=True, opacity=1)
-    return finished(
-        alt.layer(forced, network.encode(x=x, y="error:Q")).properties(width=420, height=260),
-        "Two inputs that look alike after attention",
-        [
-            f"Targets {found.target_gap:.4g} apart, representations "
-            f"{found.representation_gap:.3g} apart.",
-            "Orange: the error that every such readout makes; blue: the network's own.",
-        ],
-    )
+    chart = alt.layer(forced, network.encode(x=x, y="error:Q"))
+    return chart.properties(width=_WIDTH, height=_HEIGHT)
 
 
 def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
@@ -77,11 +154,10 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
     )
     return finished(
         alt.layer(lines, points).properties(width=340, height=300),
-        "Too few heads: two inputs that no readout can tell apart",
+        "Too few heads: the error that no readout of the network's Lipschitz constant avoids",
         [
-            f"y = Σ of {task.intrinsic_dim} maxima, T = {task.length}. Forced: the error that "
-            "every readout with the network's own bound on",
-            "the Lipschitz constant makes on one of the two inputs found. Where nothing is forced "
-            "there is no mark.",
+            f"{task.intrinsic_dim} features, T = {task.length}. Forced: what every readout with a "
+            "Lipschitz constant up to the network's own",
+            "errs by on one of the two inputs found. Where nothing is forced there is no mark.",
         ],
     )

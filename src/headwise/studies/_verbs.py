@@ -8,6 +8,7 @@ import pandas as pd
 
 from headwise.core.errors import require
 from headwise.core.files import appearing, check_can_write, check_can_write_into
+from headwise.core.lazy import named
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.check import check_study
 from headwise.lab.conduct import RunsFailed, StudyState, conduct
@@ -42,7 +43,8 @@ def run_study(
 
     `jobs` run at once, as many as there are cores by default. `texts` replace the study's own,
     `plans` made by `headwise.plan` are compared, too. With `report`, figures and report.html are
-    written to that folder. A mistake in the study is found before its runs.
+    written to that folder; the page is there from the first finished run on and renews itself
+    while the study runs. A mistake in the study is found before its runs.
 
     `on` says where runs are done: "local", in processes; "ray", on Ray started here; "ray:ADDRESS"
     on a Ray cluster ("auto", "host:port", "ray://host:port"), with `gpus_per_job` of a GPU each.
@@ -55,10 +57,16 @@ def run_study(
     place = Place(on, jobs, gpus_per_job, device)
     check_study(study, parts)
 
-    def on_state(state: StudyState) -> None:
-        on_progress(state.fraction, str(state))
+    live = named("headwise.report.pages.live:LivePage") if report is not None else None
+    page = None if live is None else live(study, tier, report)
 
     with Store(store, write=True) as results:
+
+        def on_state(state: StudyState) -> None:
+            on_progress(state.fraction, str(state))
+            if page is not None:
+                page.renew(results, state.fraction, str(state))
+
         state = conduct(results, study.owner, tier, parts, place, on_state, fail_fast=fail_fast)
         if state.failed_runs == state.total_runs:
             _, first = next(results.records(study.owner, tier, failed=True))

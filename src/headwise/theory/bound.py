@@ -5,6 +5,7 @@ tell a result from a formula evaluated outside its range: that is called vacuous
 """
 
 import math
+import shutil
 import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from typing import Any
 from headwise.core.shown import Printed
 
 _PRINTED_WIDTH = 92
+_LEAST_WIDTH = 30
 
 
 class BoundVerdict(StrEnum):
@@ -91,9 +93,11 @@ def readable(value: int | float) -> str:
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
+    """Lines no wider than the terminal, where there is one, and than a person reads well."""
+    columns = shutil.get_terminal_size((_PRINTED_WIDTH, 24)).columns
     return textwrap.wrap(
         text,
-        _PRINTED_WIDTH,
+        max(_LEAST_WIDTH, min(_PRINTED_WIDTH, columns)),
         initial_indent=indent,
         subsequent_indent=" " * len(indent),
         break_long_words=False,

@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.allocation.cut import Heads, with_layer
+from headwise.core.progress import OnProgress
+from headwise.lab.run import Run
 from headwise.nets.decoder import DecoderShape
 from headwise.training import Ensemble, TextTraining, trained_weights
 from headwise.training.text.loop import evaluate
@@ -52,6 +54,11 @@ class TrainedDecoder:
             }
             self.rankings[index] = sorted(everyone, key=lambda head: -alone.get(head, 0.0))
         return self.rankings[index]
+
+
+def train_first(run: Run, on_progress: OnProgress) -> None:
+    """Train the run's decoder if its weights are not kept yet, and say how far that is."""
+    trained_weights(run.task, run.net, run.training, run.seed, on_progress)
 
 
 @lru_cache(maxsize=2)

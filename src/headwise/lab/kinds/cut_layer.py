@@ -8,7 +8,7 @@ from headwise.core.spec import spec
 from headwise.lab.kinds._columns import columns
 from headwise.lab.kinds._one_by_one import Reading, one_by_one
 from headwise.lab.kinds._registry import Kind, Quantity, register
-from headwise.lab.kinds._trained_decoder import TrainedDecoder, trained_decoder
+from headwise.lab.kinds._trained_decoder import TrainedDecoder, train_first, trained_decoder
 from headwise.lab.run import Run
 from headwise.nets.decoder import DecoderShape
 from headwise.nets.shape import AttentionShape
@@ -110,7 +110,7 @@ CUT_LAYER = register(
         error=_ERROR,
         columns=columns("text length layers width layer way keep heads head_dim steps"),
         describe=_describe,
-        perform=one_by_one(_measure, _ERROR, "decoder", "trained, then cut"),
+        perform=one_by_one(_measure, _ERROR, "decoder", "trained, then cut", train_first),
         cost=_cost,
         facts=columns("loss"),
         nets=(DecoderShape,),

@@ -10,11 +10,12 @@ from torch import Tensor
 
 from headwise.allocation.cut import Heads, check_can_be_cut
 from headwise.core.errors import require
+from headwise.core.progress import OnProgress
 from headwise.core.spec import spec
 from headwise.lab.kinds._columns import columns
 from headwise.lab.kinds._one_by_one import Reading, one_by_one
 from headwise.lab.kinds._registry import Kind, Quantity, register
-from headwise.lab.kinds._trained_decoder import layer_inputs, trained_decoder
+from headwise.lab.kinds._trained_decoder import layer_inputs, train_first, trained_decoder
 from headwise.lab.run import Run
 from headwise.nets.decoder import DecoderShape
 from headwise.theory.saturation import RowChanges, row_changes
@@ -61,6 +62,11 @@ def _check(run: Run) -> None:
         watch.length <= run.net.length,
         f"length is {watch.length}; the decoder takes up to {run.net.length}",
     )
+
+
+def _prepare(run: Run, on_progress: OnProgress) -> None:
+    if run.measure.weights == "trained":
+        train_first(run, on_progress)
 
 
 def _measure(run: Run) -> Reading:
@@ -147,7 +153,7 @@ WATCHED_ATTENTION = register(
         error=_ERROR,
         columns=columns("text weights what rank length head_dim layers width steps"),
         describe=_describe,
-        perform=one_by_one(_measure, _ERROR, "decoder", "its attention is watched"),
+        perform=one_by_one(_measure, _ERROR, "decoder", "its attention is watched", _prepare),
         cost=lambda run: float(run.measure.length**2 * len(run.net.layers) * 1e3),
         facts=columns("shift bound excess"),
         nets=(DecoderShape,),

@@ -54,6 +54,7 @@ def transformers() -> Any:
         raise InputError(
             "pretrained models need transformers: pip install 'headwise[pretrained]'"
         ) from error
+    package.utils.logging.disable_progress_bar()  # we report progress ourselves
     return package
 
 

@@ -219,5 +219,6 @@ SATURATION = Study(
     setting=("weights", "rank", "length"),
     rows=("weights", "rank"),
     columns="length",
+    preparing=("training",),
     score="mean",
 )

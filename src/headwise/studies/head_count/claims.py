@@ -61,6 +61,27 @@ def _drop(results: pd.DataFrame, part: str, heads: int, **where: int) -> Verdict
     return Verdict.of(holds, f"{heads - 1} → {heads} heads, {numbers}")
 
 
+def drop_notes(ours: pd.DataFrame) -> pd.DataFrame:
+    """For a figure: a line where L·h = D, and beside it how far the error falls there at least."""
+    rows = []
+    for (part, dim, layers), here in ours.groupby(["part", "intrinsic_dim", "layers"]):
+        at = -(-int(dim) // int(layers))
+        if at not in set(here["heads"]):
+            continue
+        name = "h = D" if layers == 1 else "L·h = D"
+        rows.append({"part": part, "heads": at, "label": f"{name} = {dim:.0f}"})
+        errors = here.pivot_table(index="heads", columns="length", values="error_min")
+        if at - 1 not in errors.index:
+            continue
+        before, after = errors.loc[at - 1], errors.loc[at]
+        fall = float((before / after).min())
+        if fall >= DROP:
+            height = float(np.exp(np.log([before.min(), after.max()]).mean()))
+            note = {"label": f"÷ {fall:.0f}", "error_min": height}
+            rows.append({"part": part, "heads": at, **note})
+    return pd.DataFrame(rows, columns=["part", "heads", "label", "error_min"])
+
+
 def drop_at_four(results: pd.DataFrame) -> Verdict:
     """Table 2: four directions."""
     return _drop(results, "transition", 4)

@@ -136,7 +136,8 @@ def _by_heads(
     caption: str = "Smallest validation NMSE over seeds against heads; a line a length T. D = 4.",
     colour: str = "length",
 ) -> Figure:
-    return Figure(name, title, caption, panels, x="heads", colour=colour)
+    notes = claims.drop_notes
+    return Figure(name, title, caption, panels, x="heads", colour=colour, notes=notes)
 
 
 HEAD_COUNT = Study(

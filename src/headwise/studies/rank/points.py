@@ -3,8 +3,8 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Study, Tier
-from headwise.studies.published import as_references, in_every_panel
+from headwise.lab.study import Conclusion, Study, Tier
+from headwise.studies.published import as_references
 from headwise.studies.rank import shared
 from headwise.training import Streaming
 
@@ -42,9 +42,31 @@ def published() -> pd.DataFrame:
 
 
 def references(ours: pd.DataFrame) -> pd.DataFrame:
-    """The published curves, all of two layers, in every panel."""
-    theirs = as_references(published(), "published, d = 64, L = 2, w = 64, N = ", "points")
-    return in_every_panel(theirs, "layers", ours)
+    """The published curves (d = 64, two layers) where our runs have the same dimension and depth.
+
+    Curves of another size would look like a comparison and be none.
+    """
+    theirs = as_references(published(), "published, N = ", "points")
+    same = ours[["dim", "layers"]].drop_duplicates()
+    return theirs.merge(same, on=["dim", "layers"])
+
+
+def finding(results: pd.DataFrame) -> Conclusion:
+    """Does the price of half the rank grow with the number of points?"""
+    prices = shared.half_over_full(results[results["layers"] == 1])
+    by_points = prices.groupby(level="points").min()
+    if len(by_points) < 2:
+        return Conclusion("Half and full rank are not finished.", None, "finishing the study")
+    listed = ", ".join(f"N = {points}: {ratio:.1f}×" for points, ratio in by_points.items())
+    few, many = float(by_points.iloc[0]), float(by_points.iloc[-1])
+    where = f"error at half rank over full rank, one layer, {listed}"
+    if many >= shared.HELPS * few:
+        return Conclusion(f"Yes: low rank costs more with more points ({where}).", round(many))
+    if few >= shared.HELPS * many:
+        return Conclusion(f"No: low rank costs less with more points ({where}).", round(many))
+    return Conclusion(
+        f"No: low rank costs about as much with few points as with many ({where}).", round(many)
+    )
 
 
 RANK_POINTS = Study(
@@ -77,9 +99,11 @@ RANK_POINTS = Study(
             references=references,
         ),
     ),
-    finding=shared.rank_finding,
+    finding=finding,
     notes=(
         *shared.NOTES,
+        "Published curves (d = 64, two layers) are drawn where ours have that size: in the full "
+        "tier. Elsewhere they would be a comparison of different networks.",
         "Quick: d = 8, w = 1, feed-forward width 32, batch 64, 2500 steps instead of d = 64, "
         "w = 64, 2048, 256, 200,000; N up to 16 instead of 256; one layer instead of two. What "
         "depth does with few and many points is tested from the standard tier on, and cheaply, "

@@ -128,6 +128,16 @@ def references(ours: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["error_min"] > 0]
 
 
+def one_layer_bound(ours: pd.DataFrame) -> pd.DataFrame:
+    """What one layer of as many heads cannot go below, beside two layers."""
+    rows = [
+        (dim, heads, "one layer's lower bound, values a·I", bound(int(dim), int(heads)))
+        for dim, heads in sorted(set(zip(ours["dim"], ours["heads"], strict=True)))
+    ]
+    frame = pd.DataFrame(rows, columns=["dim", "heads", "label", "error_min"])
+    return frame[frame["error_min"] > 0]
+
+
 def never_below_the_bound(results: pd.DataFrame) -> Verdict:
     """Every one-layer result of rank 1, against the bound, up to the noise of measuring."""
     one = results[(results["layers"] == 1) & (results["rank"] == 1)]
@@ -238,19 +248,31 @@ RANK_RANDOM_FEATURES = Study(
         Figure(
             name="heads",
             title="One layer of rank-1 heads: trained, random, and what is forbidden",
-            caption="Error against heads for two orthogonal points; a panel a dimension.",
+            caption="Error against heads for two orthogonal points; a panel a dimension. No layer "
+            "can be below the bound for its kind of values.",
             panels={
                 "random-features": "random features",
                 "independent": "independent",
                 "trained": "trained",
                 "trained-general": "trained",
-                "vote": "vote",
             },
             x="heads",
             colour="part",
             x_log=True,
             facet="dim",
             references=references,
+        ),
+        Figure(
+            name="vote",
+            title="Two layers: a majority vote goes below what one layer can reach",
+            caption="Error against heads of a construction of two layers; the bound, dashed, is "
+            "for one layer and does not hold for two.",
+            panels={"vote": "vote"},
+            x="heads",
+            colour="dim",
+            x_log=True,
+            facet="dim",
+            references=one_layer_bound,
         ),
     ),
     finding=finding,

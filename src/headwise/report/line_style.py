@@ -1,0 +1,123 @@
+"""What the panels of a line figure share: axes, colours, shapes and patterns."""
+
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from headwise.lab.kinds import Column, Quantity
+from headwise.lab.study import Figure
+from headwise.report.theme import DASHES, SHAPES, ordered
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """What all panels of a figure share: the columns' titles, the axes, colours by value."""
+
+    figure: Figure
+    x: Column
+    colour: Column
+    error: Quantity
+    score: str  # "smallest" or "mean"
+    domain: tuple[float, float]
+    values: tuple[Any, ...]
+    labels: tuple[str, ...]
+    for_page: bool = False
+
+    @property
+    def height(self) -> str:
+        """The column that stands for a setting."""
+        return "error_mean" if self.score == "mean" else "error_min"
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """The colour of each line, by its value as text."""
+        return dict(zip(map(str, self.values), ordered(len(self.values)), strict=True))
+
+    @property
+    def shapes(self) -> dict[str, str]:
+        """The shape of each line's points."""
+        shapes = [SHAPES[i % len(SHAPES)] for i in range(len(self.values))]
+        return dict(zip(map(str, self.values), shapes, strict=True))
+
+    @property
+    def dashes(self) -> dict[str, list[int]]:
+        """The pattern of each reference."""
+        return {label: list(DASHES[i % len(DASHES)]) for i, label in enumerate(self.labels)}
+
+
+def ordered_values(values: set[Any]) -> list[Any]:
+    """In order; numbers and words together as words."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+def x_axis(style: LineStyle, values: list[Any]) -> alt.X:
+    """The axis of what the errors stand against, with a tick at each of the values."""
+    axis = alt.Axis(labelAngle=0, values=values, grid=False)
+    if style.figure.x == "rank_share":
+        axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
+    if style.figure.x_log:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=14)
+        return alt.X(f"{style.figure.x}:Q", title=style.x.label, axis=axis, scale=scale)
+    return alt.X(f"{style.figure.x}:O", title=style.x.label, axis=axis)
+
+
+def y_axis(style: LineStyle, name: str) -> alt.Y:
+    """The axis of errors for the column of that name: all layers share it."""
+    error, column = style.error, f"{name}:Q"
+    low, high = axis_ends(style)
+    title = f"{error.name}, {style.score} over seeds"
+    if error.compared_by == "difference":
+        title = f"{error.name}, {error.unit}, {style.score} over seeds"
+        scale = alt.Scale(domain=[low, high], nice=False)
+        return alt.Y(column, title=title, scale=scale, axis=alt.Axis(tickCount=6))
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    few = high < 300 * low  # few decades: name numbers between them
+    values = [m * 10.0**power for power in decades for m in ((1, 2, 5) if few else (1,))]
+    inside = [value for value in values if low <= value <= high]
+    axis = alt.Axis(format="~g" if few else ".0e", values=inside)
+    scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
+    return alt.Y(column, title=title, axis=axis, scale=scale)
+
+
+def axis_ends(style: LineStyle) -> tuple[float, float]:
+    """Where the axis of errors begins and ends: room around the data, zero where it is near."""
+    low, high = style.domain
+    if style.error.compared_by == "ratio":
+        return low / 1.8, high * 1.8
+    margin = 0.06 * ((high - low) or abs(low) or 1.0)
+    near_zero = 0 < low < high - low
+    return (0.0 if near_zero else low - margin), high + margin
+
+
+def finite_ends(
+    points: pd.DataFrame, seeds: pd.DataFrame, style_height: str, positive: bool
+) -> tuple[float, float] | None:
+    """The least and largest number to show; None where there is none.
+
+    Intervals belong to it, but one of few seeds can be endless: it may double the range at most.
+    """
+    heights = pd.concat([points[style_height], seeds["error"]]).to_numpy(float)
+    heights = heights[np.isfinite(heights) & ((heights > 0) | (not positive))]
+    if not len(heights):
+        return None
+    low, high = float(heights.min()), float(heights.max())
+    if style_height == "error_min":
+        return low, high
+    bars = points[["error_low", "error_high"]].to_numpy(float)
+    bars = bars[np.isfinite(bars) & ((bars > 0) | (not positive))]
+    if not len(bars):
+        return low, high
+    if positive:
+        room = high / low
+        return max(float(bars.min()), low / room), min(float(bars.max()), high * room)
+    room = high - low
+    return min(low, max(float(bars.min()), low - room)), max(
+        high, min(float(bars.max()), high + room)
+    )

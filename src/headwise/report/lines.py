@@ -1,0 +1,248 @@
+"""Error against something, a line a setting: the panels of a study's line figures.
+
+A line joins what stands for a setting (the smallest error over seeds, or the mean). Every seed is
+a small point of its own, so that the spread is seen; seeds that are stuck or diverged are crosses.
+Published numbers of the same setting are faint, in the same colours; references are grey.
+"""
+
+from dataclasses import dataclass
+from math import log10
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from headwise.lab.summary import readable_value
+from headwise.report.line_style import LineStyle, axis_ends, ordered_values, x_axis, y_axis
+from headwise.report.theme import GREY, ORANGE
+
+_SIZES = {True: (460, 330), False: (330, 260)}  # of a panel that stands alone, and of others
+_FAINT = 0.4
+_LINE_OF_TEXT = 0.055  # of the height of a panel
+_HIDDEN = "hidden"  # the signal that holds the values a reader has switched off
+
+
+@dataclass(frozen=True)
+class LineData:
+    """What a line figure draws: points, seeds and notes have a column `panel`.
+
+    `points` holds one row a setting and `source` ("this run", "published", "reference");
+    `seeds` one row a run; `notes` what is written into the figure.
+    """
+
+    points: pd.DataFrame
+    seeds: pd.DataFrame
+    notes: pd.DataFrame
+
+
+def panels(style: LineStyle, data: LineData) -> dict[str, alt.LayerChart]:
+    """A chart a panel, by its title."""
+    titles = list(dict.fromkeys(data.points["panel"]))
+    width, height = _SIZES[len(titles) == 1]
+    return {
+        title: _panel(
+            style, LineData(*(_in_panel(each, title) for each in _frames(data)))
+        ).properties(width=width, height=height)
+        for title in titles
+    }
+
+
+def _frames(data: LineData) -> tuple[pd.DataFrame, ...]:
+    return data.points, data.seeds, data.notes
+
+
+def _in_panel(rows: pd.DataFrame, title: str) -> pd.DataFrame:
+    return rows[rows["panel"] == title] if len(rows) else rows
+
+
+def _panel(style: LineStyle, data: LineData) -> alt.LayerChart:
+    points = data.points
+    ours = points[points["source"] == "this run"]
+    published = points[points["source"] == "published"]
+    references = points[points["source"] == "reference"]
+    places = {*points[style.figure.x].dropna().tolist()}
+    x, y = x_axis(style, ordered_values(places)), y_axis(style, style.height)
+    # Vega-Lite keeps the legend only if the first layer has it: our points, unseen.
+    unseen = alt.Chart(ours).mark_point(filled=True, opacity=0)
+    layers: list[alt.Chart] = [unseen.encode(x=x, y=y, **_marked(style, ours))]
+    if len(references):
+        layers += _references(style, references, x, y)
+    if len(data.notes):
+        layers += _notes(style, data.notes, x, y)
+    if len(published):
+        layers += _lines(style, published, x, y, faint=True)
+    layers += _seeds(style, data.seeds, x)
+    layers += _lines(style, ours, x, y, faint=False)
+    layers += _names(style, ours, x, y)
+    chart = alt.layer(*layers)
+    if style.for_page:
+        chart = chart.add_params(alt.param(name=_HIDDEN, value=[]))
+    return chart
+
+
+def _visible(style: LineStyle, chart: alt.Chart) -> alt.Chart:
+    """Without the lines that a reader of the page has switched off."""
+    if not style.for_page:
+        return chart
+    name = style.figure.colour
+    return chart.transform_filter(f"indexof({_HIDDEN}, toString(datum['{name}'])) < 0")
+
+
+def _scale(style: LineStyle) -> alt.Scale:
+    return alt.Scale(domain=list(style.values), range=list(style.colours.values()))
+
+
+def _lines(
+    style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y, faint: bool
+) -> list[alt.Chart]:
+    """A line a setting, with its points; intervals of means.
+
+    Only the points of our own lines use the channels `color` and `shape`: their legend joins both.
+    """
+    name = f"{style.figure.colour}:N"
+    stroke = alt.Stroke(name, scale=_scale(style), legend=None)
+    base = _visible(style, alt.Chart(rows)).encode(x=x, y=y, tooltip=_tooltip(style, faint))
+    if faint:
+        lines = base.mark_line(strokeWidth=2, opacity=_FAINT).encode(stroke=stroke)
+        return [lines, base.mark_point(size=40, opacity=_FAINT).encode(stroke=stroke)]
+    marks = base.mark_point(size=75, filled=True, opacity=1).encode(**_marked(style, ours=rows))
+    layers = [base.mark_line(strokeWidth=2.5).encode(stroke=stroke), marks]
+    if style.score == "mean":
+        bars = base.transform_filter("isValid(datum.error_low)").mark_rule(
+            strokeWidth=1.5, clip=True
+        )
+        ends = bars.encode(y=y_axis(style, "error_low"), y2="error_high:Q", stroke=stroke)
+        layers.insert(0, ends)
+    return layers
+
+
+def _marked(style: LineStyle, ours: pd.DataFrame) -> dict[str, Any]:
+    """The channels of our points, with the legend where there is one."""
+    legend = None if style.for_page or _named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
+    name, title = f"{style.figure.colour}:N", style.colour.label
+    shapes = alt.Scale(domain=list(style.values), range=list(style.shapes.values()))
+    return {
+        "color": alt.Color(name, title=title, scale=_scale(style), legend=legend),
+        "shape": alt.Shape(name, title=title, scale=shapes, legend=legend),
+    }
+
+
+def _ends_of_lines(style: LineStyle, ours: pd.DataFrame) -> pd.DataFrame:
+    """The last point of each line, where all lines end at the same place."""
+    last = ours[ours[style.figure.x] == ours[style.figure.x].max()]
+    return last.drop_duplicates(style.figure.colour)
+
+
+def _named_in_place(style: LineStyle, ours: pd.DataFrame) -> bool:
+    """Whether names fit at the ends of the lines: none nearer to another than a line of text."""
+    ends = _ends_of_lines(style, ours)
+    if ends[style.figure.colour].nunique() < len(style.values) or len(style.values) < 2:
+        return False
+    low, high = axis_ends(style)
+    heights = ends[style.height].to_numpy(float)
+    if style.error.compared_by == "ratio":
+        low, high, heights = log10(low), log10(high), np.log10(heights)
+    return bool((np.diff(np.sort(heights)) > _LINE_OF_TEXT * (high - low)).all())
+
+
+def _names(style: LineStyle, ours: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """The lines' names at their ends, where they fit."""
+    if not _named_in_place(style, ours):
+        return []
+    ends = _ends_of_lines(style, ours)
+    symbol = f"{style.colour.symbol} = " if style.colour.symbol else ""
+    ends = ends.assign(label=[f"{symbol}{readable_value(v)}" for v in ends[style.figure.colour]])
+    text = _visible(style, alt.Chart(ends)).mark_text(align="left", dx=10, fontSize=13, color=GREY)
+    return [text.encode(x=x, y=y, text="label:N").properties(name="note_line")]
+
+
+def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
+    number, error = style.error.number, style.error
+    places = [
+        alt.Tooltip(f"{style.figure.x}:O", title=style.x.label),
+        alt.Tooltip(f"{style.figure.colour}:O", title=style.colour.label),
+    ]
+    if published:
+        return [*places, alt.Tooltip(f"{style.height}:Q", title="published", format=number)]
+    mean = "geometric" if error.compared_by == "ratio" else "arithmetic"
+    return [
+        *places,
+        alt.Tooltip("error_min:Q", title=f"smallest {error.name}", format=number),
+        alt.Tooltip("error_mean:Q", title=f"mean ({mean})", format=number),
+        alt.Tooltip("error_low:Q", title="95 % from", format=number),
+        alt.Tooltip("error_high:Q", title="95 % to", format=number),
+        alt.Tooltip("seeds:Q", title="seeds"),
+        alt.Tooltip("stuck:Q", title="stuck seeds"),
+        alt.Tooltip("diverged:Q", title="diverged seeds"),
+    ]
+
+
+def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
+    """Every run: a dot; a cross if it is stuck, an orange one at the top if it diverged."""
+    base = _visible(style, alt.Chart(rows)).encode(
+        x=x,
+        y=y_axis(style, "error"),
+        tooltip=[
+            alt.Tooltip("seed:O"),
+            alt.Tooltip("state:N", title="this seed"),
+            alt.Tooltip("error:Q", title=style.error.name, format=style.error.number),
+        ],
+    )
+    name = f"{style.figure.colour}:N"
+    dots = base.transform_filter("datum.state == 'trained'").mark_point(
+        size=14, strokeWidth=2, opacity=0.8
+    )
+    stuck = base.transform_filter("datum.state == 'stuck'").mark_point(
+        size=45, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=1.5, opacity=1
+    )
+    lost = base.transform_filter("datum.state == 'diverged'").mark_point(
+        size=90, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=2.5, opacity=1, color=ORANGE
+    )
+    stroke = alt.Stroke(name, scale=_scale(style), legend=None)
+    layers = [dots.encode(stroke=stroke)]
+    if (rows["state"] == "stuck").any():
+        layers.append(stuck.encode(stroke=stroke))
+    if (rows["state"] == "diverged").any():
+        layers.append(lost)
+    return layers
+
+
+def _references(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
+    base = alt.Chart(rows).encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("label:N", title="reference"),
+            alt.Tooltip(f"{style.figure.x}:O", title=style.x.label),
+            alt.Tooltip(f"{style.height}:Q", title="error", format=".3g"),
+        ],
+    )
+    labels = list(style.labels)
+    legend = alt.Legend(symbolSize=300, symbolType="stroke", orient="bottom", columns=1)
+    dash = alt.StrokeDash(
+        "label:N",
+        title="references",
+        scale=alt.Scale(domain=labels, range=list(style.dashes.values())),
+        legend=None if style.for_page else legend,
+    )
+    lines = base.mark_line(strokeWidth=1.5, color=GREY).encode(strokeDash=dash)
+    return [lines, base.mark_point(size=22, color=GREY, filled=True, opacity=1)]
+
+
+def _notes(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Rules with their label at the top; words at a height of their own where they have one."""
+    high = rows[style.height].notna() if style.height in rows else pd.Series(False, rows.index)
+    rules, words = rows[~high], rows[high]
+    layers = []
+    if len(rules):
+        base = alt.Chart(rules).encode(x=x)
+        layers.append(base.mark_rule(color=GREY, strokeDash=[3, 3], strokeWidth=1.5))
+        text = base.mark_text(color=GREY, fontSize=13, align="left", dx=5, baseline="top")
+        layers.append(text.encode(y=alt.value(0), text="label:N").properties(name="note_rule"))
+    if len(words):
+        text = alt.Chart(words).mark_text(color=GREY, fontSize=15, align="left", dx=9)
+        encoded = text.encode(x=x, y=y, text="label:N")
+        layers.append(encoded.properties(name="note_word"))
+    return layers

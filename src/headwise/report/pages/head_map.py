@@ -1,0 +1,133 @@
+"""The map of a model's heads: a grid of layers × heads, and what is known of the head one clicks.
+
+The grid is HTML that reads without JavaScript (the first measure is shown); the script beside this
+file switches measures, pins a head, draws its curve and follows addresses such as #L3H4.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup, escape
+
+from headwise.pretrained.inspection import Inspection
+from headwise.report.pages.markup import Html, inline_json
+
+_TITLES = {
+    "importance_measured": "loss if removed, measured",
+    "importance": "loss if removed, by gradients",
+    "size_at_1pct": "dimensions needed at 1 % change",
+    "size_at_10pct": "dimensions needed at 10 % change",
+    "rank_by_activations": "effective rank, by activations",
+    "rank_by_weights": "effective rank, by weights",
+    "similarity": "likeness to its twin (cosine)",
+    "entropy": "attention entropy, nats",
+    "cache_bytes": "cache, bytes a token",
+    "bound": "certificate: bound on the change",
+}
+_DROWNS = 20.0  # a largest value this many times the median would leave all others blank
+
+
+def measures(heads: pd.DataFrame) -> dict[str, str]:
+    """What the map can show, with titles: those of the known measures that the table has."""
+    return {name: title for name, title in _TITLES.items() if name in heads}
+
+
+def shades(values: pd.Series) -> tuple[list[float], bool]:
+    """Each value as a share of the scale, 0 to 1, and whether the scale is logarithmic."""
+    numbers = values.to_numpy(float)
+    known = numbers[np.isfinite(numbers)]
+    if not len(known):
+        return [0.0] * len(numbers), False
+    positive = known[known > 0]
+    middle = float(np.median(positive)) if len(positive) else 0.0
+    logarithmic = bool(len(positive) > 2 and positive.max() > _DROWNS * middle)
+    if logarithmic:
+        least = max(float(positive.min()), middle / 1e3)
+        numbers = np.log(np.clip(np.nan_to_num(numbers, nan=least), least, None))
+        known = numbers
+    low, high = float(known.min()), float(known.max())
+    span = (high - low) or 1.0
+    return [round(float(v), 4) for v in np.nan_to_num((numbers - low) / span)], logarithmic
+
+
+def head_map(inspection: Inspection) -> Html:
+    """The grid, its switch and the place for one head's details."""
+    heads = inspection.heads.reset_index(drop=True)
+    shown = measures(heads)
+    scales = {name: shades(heads[name]) for name in shown}
+    first = next(iter(shown))
+    data = {
+        "measures": {
+            name: {"title": title, "shades": scales[name][0], "logarithmic": scales[name][1]}
+            | {"texts": [f"{v:.2g}" for v in heads[name]]}
+            for name, title in shown.items()
+        },
+        "heads": [_known(row, shown) for row in heads.to_dict("records")],
+        "curves": _curves(inspection.errors),
+    }
+    options = "".join(
+        f'<option value="{escape(name)}">{escape(title)}</option>' for name, title in shown.items()
+    )
+    return Markup(
+        '<section class="map" id="head-map"><h2 id="heads">Every head '
+        '<a class="anchor" href="#heads" aria-label="Link to Every head">#</a></h2>'
+        f'<p><label>Show <select id="measure">{options}</select></label> '
+        f'<span class="small" id="scale">{"logarithmic shades" if scales[first][1] else ""}</span>'
+        ' <span class="small">Choose a head for its details.</span></p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Map of heads">'
+        f'<table class="grid"><thead><tr><td></td>{_numbers(heads)}</tr></thead>'
+        f"<tbody>{_rows(heads, first, scales[first][0])}</tbody></table></div>"
+        '<aside id="pinned" aria-live="polite" hidden></aside></section>'
+        f'<script id="head-data" type="application/json">{inline_json(data)}</script>'
+    )
+
+
+def _numbers(heads: pd.DataFrame) -> str:
+    return "".join(
+        f'<th scope="col">{head}</th>' for head in sorted(set(heads["head"].astype(int)))
+    )
+
+
+def _rows(heads: pd.DataFrame, first: str, depth: list[float]) -> str:
+    said = []
+    for layer, here in heads.groupby("layer", sort=True):
+        cells = "".join(
+            f'<td><button type="button" id="L{int(row.layer)}H{int(row.head)}" '
+            f'data-index="{index}" class="{shade_class(depth[index])}" '
+            f'style="--shade:{depth[index]:.3f}" '
+            f'aria-label="layer {int(row.layer)} head {int(row.head)}">'
+            f"{heads[first][index]:.2g}</button></td>"
+            for index, row in zip(here.index, here.itertuples(), strict=True)
+        )
+        said.append(f'<tr><th scope="row">layer {int(str(layer))}</th>{cells}</tr>')
+    return "".join(said)
+
+
+def shade_class(share: float) -> str:
+    """Which text reads on a cell: white from .8 on by day, black from .57 on at night (4.5:1)."""
+    return " ".join(
+        ["cell", *(["mid"] if share > 0.57 else []), *(["deep"] if share > 0.8 else [])]
+    )
+
+
+def _known(row: dict[str, Any], shown: dict[str, str]) -> dict[str, Any]:
+    twin = row.get("most_similar_head")
+    return {
+        "layer": int(row["layer"]),
+        "head": int(row["head"]),
+        "twin": None if twin is None or twin != twin else int(twin),
+        "numbers": {title: f"{row[name]:.4g}" for name, title in shown.items()},
+    }
+
+
+def _curves(errors: pd.DataFrame) -> dict[str, list[list[float]]]:
+    """By head, the change of its output over the dimensions kept, at the greatest length."""
+    longest = errors[errors["length"] == errors["length"].max()].sort_values("size")
+    return {
+        f"L{int(layer)}H{int(head)}": [
+            [int(size), round(float(change), 5)]
+            for size, change in zip(here["size"], here["change"], strict=True)
+        ]
+        for (layer, head), here in longest.groupby(["layer", "head"])
+    }

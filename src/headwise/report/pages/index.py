@@ -1,0 +1,79 @@
+"""The index of several studies: a row each, with the answer, the verdicts and a small figure."""
+
+from dataclasses import dataclass
+from itertools import count
+
+from markupsafe import Markup, escape
+
+from headwise.lab.result import StudyResult
+from headwise.report.pages.content import Chip, Page
+from headwise.report.pages.markup import Html
+from headwise.report.pages.study import verdict_chips
+from headwise.report.pages.template import static_svg
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """What the index says of one study and tier."""
+
+    study: str
+    tier: str
+    title: str
+    answer: str
+    chips: tuple[Chip, ...]
+    date: str
+    link: str
+    chart: object | None
+
+    @staticmethod
+    def of(result: StudyResult, link: str) -> "IndexEntry":
+        """The entry of a result whose page is at `link`."""
+        first = next(iter(result.charts.values()), None)
+        panel = None if first is None else next(iter(first.panels.values()), first.chart)
+        return IndexEntry(
+            study=result.study.name,
+            tier=result.tier,
+            title=result.study.title,
+            answer=result.conclusion.sentence,
+            chips=tuple(verdict_chips(result)),
+            date=str(result.table["finished"].max())[:10],
+            link=link,
+            chart=panel,
+        )
+
+
+def index_page(entries: list[IndexEntry]) -> Page:
+    """The page; tiers of the same study stand side by side."""
+    numbers = count()
+    studies = dict.fromkeys(entry.study for entry in entries)
+    sections = [
+        _section([entry for entry in entries if entry.study == study], numbers) for study in studies
+    ]
+    return Page(
+        title="What was asked, and what came out",
+        answer=f"{len(studies)} studies, {len(entries)} results.",
+        special=Markup("").join(sections),
+    )
+
+
+def _section(entries: list[IndexEntry], numbers: "count[int]") -> Html:
+    title = escape(entries[0].title)
+    name = escape(entries[0].study)
+    cards = Markup("").join(_card(entry, next(numbers)) for entry in entries)
+    return Markup(
+        f'<section><h2 id="{name}">{title} <a class="anchor" href="#{name}" '
+        f'aria-label="Link to {title}">#</a></h2><div class="panels">{cards}</div></section>'
+    )
+
+
+def _card(entry: IndexEntry, number: int) -> Html:
+    chips = " ".join(
+        f'<span class="chip {escape(chip.mood)}">{escape(chip.text)}</span>' for chip in entry.chips
+    )
+    picture = "" if entry.chart is None else static_svg(entry.chart, f"card-{number}")
+    drawn = f'<div class="chart" role="img" aria-label="{escape(entry.title)}">{picture}</div>'
+    return Markup(
+        f'<article class="panel"><h3><a href="{escape(entry.link)}">{escape(entry.study)}, tier '
+        f'{escape(entry.tier)}</a> <span class="small">{escape(entry.date)}</span></h3>'
+        f"<p>{escape(entry.answer)}</p><p>{chips}</p>{drawn if picture else ''}</article>"
+    )

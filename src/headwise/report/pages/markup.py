@@ -1,0 +1,39 @@
+"""Text made fit for HTML: nothing that a name holds can become an element."""
+
+import base64
+import json
+import re
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+Html = Markup
+"""Text that is HTML already."""
+
+_ARXIV = re.compile(r"\b(?:arXiv[: ])?(\d{4}\.\d{5})(?:v\d+)?\b")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def linked(text: str) -> Html:
+    """The text with links at arXiv numbers, and `code` as code."""
+    safe = str(escape(text))
+    safe = _ARXIV.sub(r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>', safe)
+    return Markup(_CODE.sub(r"<code>\1</code>", safe))
+
+
+def anchor(text: str) -> str:
+    """A heading's address within the page."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
+
+
+def inline_json(data: Any) -> Html:
+    """Data for a script element: nothing in it may open or close an element."""
+    return Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c"))
+
+
+def data_address(content: bytes | str, kind: str) -> str:
+    """The content as an address of its own, for a link that saves it."""
+    if isinstance(content, str):
+        return f"data:{kind};charset=utf-8,{quote(content)}"
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -1,0 +1,55 @@
+"use strict";
+const views = new Map();  // a chart's element → its Vega view
+const drawn = Promise.all(Object.entries(charts).map(async ([id, spec]) => {
+  const place = document.getElementById(id), still = place.innerHTML;
+  try { views.set(place, (await vegaEmbed(place, spec, embedOptions)).view); }
+  catch (error) { place.innerHTML = still; throw error; }  // the picture stays
+})).then(() => { document.documentElement.dataset.drawn = "yes"; });
+
+for (const legend of document.querySelectorAll(".legend")) {
+  const buttons = [...legend.querySelectorAll("button")];
+  for (const button of buttons) button.addEventListener("click", async () => {
+    button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+    const hidden = buttons.filter(b => b.getAttribute("aria-pressed") !== "true").map(b => b.dataset.value);
+    await drawn;
+    for (const place of legend.closest("figure").querySelectorAll(".chart")) views.get(place).signal("hidden", hidden).run();
+  });
+}
+
+function sortKey(cell) {
+  const number = parseFloat(cell.textContent.replace(/,/g, "").replace("−", "-"));
+  return Number.isNaN(number) ? cell.textContent : number;
+}
+for (const table of document.querySelectorAll("table")) {
+  const body = table.tBodies[0];
+  table.querySelectorAll("th button").forEach((button, column) => button.addEventListener("click", () => {
+    const head = button.parentElement, up = head.getAttribute("aria-sort") !== "ascending";
+    table.querySelectorAll("th").forEach(th => th.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const rows = [...body.rows].map(row => [sortKey(row.cells[column]), row]);
+    rows.sort(([a], [b]) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1) * (up ? 1 : -1));
+    body.append(...rows.map(([, row]) => row));
+  }));
+  const filter = table.closest("details")?.querySelector(".filter input");
+  filter?.addEventListener("input", () => {
+    const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const row of body.rows) row.hidden = !wanted.every(word => row.textContent.toLowerCase().includes(word));
+  });
+}
+
+document.getElementById("download")?.addEventListener("click", () => {
+  const data = document.getElementById("data"), link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.parse(data.textContent)], {type: "text/csv"}));
+  link.download = data.dataset.name;
+  link.click();
+});
+
+function openAddressed() {  // a link into a folded part unfolds it
+  const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = place; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+}
+window.addEventListener("hashchange", openAddressed);
+openAddressed();
+const unfolded = [];
+window.addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach(each => { each.open = true; unfolded.push(each); }));
+window.addEventListener("afterprint", () => unfolded.splice(0).forEach(each => { each.open = false; }));

@@ -1,0 +1,198 @@
+"""The page of a study: the answer, its claims and figures, our numbers beside the published."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from headwise.lab.result import StudyResult
+from headwise.lab.study import NOT_TESTED, Claim, Verdict
+from headwise.lab.summary import readable_value
+from headwise.lab.work import versions
+from headwise.report.pages.content import Chip, Live, Page, PageFigure, PageTable, Point
+
+_MOODS = {"holds": "good", "does not hold": "bad", "undecided": "open", "not tested": "untested"}
+_COUNTED = {"holds": ("holds", "hold"), "does not hold": ("fails", "fail")}
+
+
+def study_page(result: StudyResult, live: Live | None = None) -> Page:
+    """Everything that the page of a result holds."""
+    study, conclusion = result.study, result.conclusion
+    titles = {figure.name: figure for figure in study.figures}
+    return Page(
+        title=study.title,
+        kicker=f"{study.paper} · study {study.name}, tier {result.tier}".removeprefix(" · "),
+        question=study.question,
+        answer=conclusion.sentence,
+        conclusive=conclusion.conclusive,
+        settled_by=conclusion.settled_by,
+        chips=verdict_chips(result),
+        figures=[
+            PageFigure(
+                name=f"{study.name}-{name}",
+                title=titles[name].title,
+                drawn=drawn,
+                caption=drawn.caption or titles[name].caption,
+            )
+            for name, drawn in result.charts.items()
+        ],
+        points=[_point(result, claim, verdict) for claim, verdict in result.verdicts.items()],
+        tables=[*_failures(result), *comparisons(result)],
+        notes=study.notes,
+        facts=_facts(result),
+        folded=[("Specification of the first run of each part", _specifications(result))],
+        csv=result.table.to_csv(index=False),
+        file_name=f"{study.name}-{result.tier}",
+        live=live,
+    )
+
+
+def verdict_chips(result: StudyResult) -> list[Chip]:
+    """How many claims hold, fail, are undecided or untested; a tier that is not finished."""
+    counts = Counter(str(verdict.status) for verdict in result.verdicts.values())
+    chips = []
+    for status, mood in _MOODS.items():
+        if number := counts[status]:
+            one, many = _COUNTED.get(status, (status, status))
+            chips.append(Chip(f"{number} {one if number == 1 else many}", mood))
+    if result.failures:
+        chips.append(Chip(f"{len(result.failures)} runs failed", "bad"))
+    if result.finished < result.planned:
+        chips.append(Chip(f"{result.finished} of {result.planned} runs finished", "open"))
+    return chips
+
+
+def _point(result: StudyResult, claim: Claim, verdict: Verdict) -> Point:
+    untested = verdict.status == "not tested"
+    return Point(
+        statement=claim.statement,
+        chip=Chip(verdict.status, _MOODS[verdict.status]),
+        source=claim.source,
+        numbers="" if verdict == NOT_TESTED else verdict.numbers,
+        command=_testing(result) if untested else "",
+    )
+
+
+def _testing(result: StudyResult) -> str:
+    """The command that tests what this tier does not: the tier finished, or the next larger."""
+    tiers = list(result.study.tiers)
+    if result.finished == result.planned:
+        tiers = tiers[tiers.index(result.tier) + 1 :]
+        if not tiers:
+            return ""
+        tier = tiers[0]
+    else:
+        tier = result.tier
+    return f"headwise study run {result.study.known_as} --tier {tier}"
+
+
+def _failures(result: StudyResult) -> list[PageTable]:
+    """Runs that failed, if any: what the page says rests on the others."""
+    columns = ("part", "setting", "seed", "tries", "error")
+    rows = [[str(getattr(run, name)) for name in columns] for run in result.failures]
+    note = "Running the study again tries them; what this page says rests on the other runs."
+    return [PageTable("Failed runs", columns, rows, note)] if rows else []
+
+
+def _specifications(result: StudyResult) -> str:
+    first = result.table.drop_duplicates("part")[["part", "specification"]]
+    found = {part: json.loads(text) for part, text in first.itertuples(index=False, name=None)}
+    return json.dumps(found, indent=1)
+
+
+def comparisons(result: StudyResult) -> list[PageTable]:
+    """Per part, every setting's error with the published number beside it where there is one.
+
+    Parts that only prepare others have none.
+    """
+    study = result.study
+    measured = {part: title for part, title in study.parts.items() if part not in study.preparing}
+    parts = [(title, [part]) for part, title in measured.items()]
+    if "part" in study.rows:  # the parts are what is compared: one table for all
+        parts = [(study.title, list(measured))]
+    tables = [_comparison(result, title, names) for title, names in parts]
+    return [each for each in tables if each.rows]
+
+
+def _comparison(result: StudyResult, title: str, parts: list[str]) -> PageTable:
+    study, published = result.study, result.published
+    ours = result.summary[result.summary["part"].isin(parts)]
+    theirs = published[published["part"].isin(parts)].dropna(axis=1, how="all")
+    shared = [column for column in study.settings if column in theirs.columns]
+    merged = ours.assign(error=np.nan)
+    if shared:
+        merged = ours.merge(theirs[[*shared, "error"]], on=shared, how="left")
+    settings = [
+        column
+        for column in ("part", *study.settings)
+        if column in (*study.rows, study.columns)
+        or (column != "part" and merged[column].nunique() > 1)
+    ]
+    ratio = result.error.compared_by == "ratio"
+    mean = "geometric mean" if ratio else "mean"
+    columns = [_titled(result, column) for column in settings]
+    columns += ["smallest", mean, "95 % interval", "seeds", *(["stuck"] if ratio else [])]
+    columns += ["diverged"]
+    with_published = bool(merged["error"].notna().any())
+    columns += ["published", "ours/published"] if with_published else []
+    rows = [_row(result, row, settings, with_published) for row in merged.to_dict("records")]
+    unit = f" In {result.error.unit}." if result.error.unit else ""
+    stuck = " Stuck: seeds more than 10× above the best." if ratio else ""
+    note = f"{result.error}{unit} The mean is over seeds, with its 95 % interval.{stuck}"
+    return PageTable(title, columns, rows, note)
+
+
+def _titled(result: StudyResult, column: str) -> str:
+    known = result.column(column)
+    return f"{known.label} {known.symbol}".strip()
+
+
+def _row(
+    result: StudyResult, row: dict[str, Any], settings: list[str], with_published: bool
+) -> list[str]:
+    """The cells of one setting."""
+    number = result.error.number
+    cells = ["" if row[c] != row[c] else readable_value(row[c]) for c in settings]
+    least, mean, low, high = (
+        _error(row[f"error_{name}"], number) for name in ("min", "mean", "low", "high")
+    )
+    cells += [least, mean, f"{low} to {high}" if "" not in (low, high) else "one seed"]
+    cells.append(str(row["seeds"]))
+    cells += [str(row["stuck"])] if result.error.compared_by == "ratio" else []
+    cells.append(str(row["diverged"]))
+    if with_published:
+        ratio = row["error_min"] / row["error"]
+        cells += [_error(row["error"], number), f"{ratio:.2g}×" if np.isfinite(ratio) else ""]
+    return cells
+
+
+def _error(value: float, number: str) -> str:
+    return f"{value:{number}}" if np.isfinite(value) else ""
+
+
+def _facts(result: StudyResult) -> list[tuple[str, str]]:
+    study, runs = result.study, result.table.drop_duplicates("key")
+    seconds = runs["cpu_seconds"].sum()
+    steps = int(runs["steps"].sum()) if "steps" in runs else 0
+    pace = f", {steps / seconds:.0f} training steps a second" if steps and seconds else ""
+    engines = ", ".join(
+        f"{name} ({count})" for name, count in runs["engine"].value_counts().items()
+    )
+    used = ", ".join(f"{name} {version}" for name, version in versions().items())
+    diverged = int(runs["diverged"].sum())
+    return [
+        (
+            "Runs",
+            f"{len(runs)} of {result.planned} finished, {diverged} diverged, "
+            f"{len(result.failures)} failed",
+        ),
+        ("Price", study.tiers[result.tier].price),
+        ("Took", f"{seconds:.0f} CPU-seconds{pace}"),
+        ("Processor", ", ".join(sorted(runs["cpu"].unique()))),
+        ("Engines", engines),
+        ("Seeds", ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))),
+        ("Run with headwise", ", ".join(sorted(runs["headwise_version"].unique()))),
+        ("This page made with", used),
+        ("Rerun", f"headwise study run {study.known_as} --tier {result.tier}"),
+    ]

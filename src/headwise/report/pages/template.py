@@ -1,0 +1,99 @@
+"""Self-contained HTML from the one template beside this file: a page loads nothing.
+
+Every figure stands in the page as SVG, which needs no JavaScript; where there is some, the panels
+are drawn again so that they answer to the pointer and to the width of the page. The page's policy
+(`Content-Security-Policy`) forbids every request, whatever is on it.
+"""
+
+from functools import cache
+from itertools import count
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from headwise.report.figures import panel_spec
+from headwise.report.files import svg_of
+from headwise.report.pages.content import Page, PageFigure
+from headwise.report.pages.markup import Html, anchor, data_address, inline_json, linked
+from headwise.report.theme import EMBED_OPTIONS, GROUNDS
+
+_EXPOSE = "window.vegaEmbed = vegaEmbed;"
+
+
+def render_page(page: Page) -> str:
+    """The page as text."""
+    numbers = count()
+    figures = [_figure(figure, numbers) for figure in page.figures]
+    specs = {panel["id"]: panel["spec"] for each in figures for panel in each["panels"]}
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            figures=figures,
+            csv=inline_json(page.csv),
+            charts=inline_json(specs),
+            embed_options=inline_json(EMBED_OPTIONS),
+            library=_library() if specs else "",
+            grounds=GROUNDS,
+            failed=[point for point in page.points if point.chip.mood == "bad"],
+            other=[point for point in page.points if point.chip.mood not in ("bad", "untested")],
+            untested=[point for point in page.points if point.chip.mood == "untested"],
+        )
+    )
+
+
+def static_svg(chart: Any, prefix: str) -> Html:
+    """A chart as SVG to stand in a page; the names inside it are those of this figure alone."""
+    data = chart.to_dict()
+    data.setdefault("config", {})["background"] = "transparent"
+    drawn = svg_of(data)
+    return Markup(drawn.replace('id="', f'id="{prefix}-').replace("url(#", f"url(#{prefix}-"))
+
+
+def _figure(figure: PageFigure, numbers: Any) -> dict[str, Any]:
+    drawn = figure.drawn
+    panels = drawn.panels or {"": drawn.chart}
+    return {
+        "name": figure.name,
+        "title": figure.title,
+        "caption": figure.caption,
+        "legend": drawn.legend,
+        "legend_title": drawn.legend_title,
+        "panels": [
+            {"title": title, "id": f"panel-{number}", "spec": panel_spec(chart)}
+            | {"svg": static_svg(chart, f"panel-{number}")}
+            for (title, chart), number in zip(panels.items(), numbers, strict=False)
+        ],
+        "svg": data_address(figure.printed.svg, "image/svg+xml"),
+        "pdf": data_address(figure.printed.pdf, "application/pdf"),
+        "csv": data_address(drawn.data.to_csv(index=False), "text/csv"),
+    }
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("headwise.report", "pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"linked": linked, "anchor": anchor}
+    environment.globals["included"] = _included
+    return environment
+
+
+def _included(name: str) -> Html:
+    """A file of this folder, as it is: the style and the scripts."""
+    loader = _environment().loader
+    assert loader is not None
+    return Markup(loader.get_source(_environment(), name)[0])
+
+
+@cache
+def _library() -> Html:
+    """Vega, Vega-Lite and the code that embeds their figures."""
+    bundle: str = vl_convert.javascript_bundle(_EXPOSE)
+    return Markup(bundle.replace("</script", "<\\/script"))

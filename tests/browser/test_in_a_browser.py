@@ -1,0 +1,150 @@
+"""Every kind of page, looked at with a browser: nothing is loaded, nothing overflows, all reads."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from headwise.theory.head_count import lower_bound_exponent
+
+KINDS = ("study", "inspection", "finding", "plan", "index", "calculator")
+WIDTHS = (390, 768, 1280, 1920)
+
+
+@contextmanager
+def opened(browser: Any, path: Path, hash: str = "", **options: Any) -> Iterator[Any]:
+    """The page when its figures are drawn; fails on any complaint or request."""
+    tab = browser.new_page(**options)
+    heard: list[str] = []
+    tab.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+    tab.on("pageerror", lambda error: heard.append(str(error)))
+    tab.on("request", lambda request: heard.append(request.url) if _leaves(request.url) else None)
+    tab.goto(f"file://{path}{hash}")
+    if options.get("java_script_enabled", True):
+        tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'", timeout=60_000)
+    yield tab
+    assert heard == []
+    tab.close()
+
+
+def _leaves(address: str) -> bool:
+    return not address.startswith(("file:", "data:", "blob:"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_fits_every_width_and_is_accessible(
+    browser: Any, pages: dict[str, Path], kind: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with opened(browser, pages[kind]) as tab:
+        for width in WIDTHS:
+            tab.set_viewport_size({"width": width, "height": 900})
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, width
+        assert tab.evaluate("window.broken") is None
+        found = axe.run(tab).response["violations"]
+        serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+        assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+        day = tab.screenshot()
+        tab.emulate_media(color_scheme="dark")
+        assert tab.screenshot() != day
+        found = axe.run(tab).response["violations"]
+        serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+        assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+
+
+def test_figures_are_there_without_javascript(browser: Any, pages: dict[str, Path]) -> None:
+    for kind in ("study", "finding", "plan", "index"):
+        with opened(browser, pages[kind], java_script_enabled=False) as tab:
+            assert tab.locator(".chart svg .mark-symbol, .chart svg .mark-rect").count() > 0, kind
+
+
+def test_a_point_tells_the_tables_value(
+    browser: Any, pages: dict[str, Path], at: Callable[..., pd.DataFrame]
+) -> None:
+    smallest = at(heads=4, length=8)["error"].min()
+    with opened(browser, pages["study"]) as tab:
+        marks = tab.locator(".chart svg .mark-symbol path[aria-roledescription='point']")
+        texts = [marks.nth(i).get_attribute("aria-label") or "" for i in range(marks.count())]
+        wanted = next(
+            i for i, text in enumerate(texts) if "heads: 4" in text and "smallest" in text
+        )
+        marks.nth(wanted).hover(force=True)
+        tip = tab.locator("#vg-tooltip-element").inner_text()
+        assert f"{smallest:.2e}".replace("e-05", "e-5") in tip
+
+
+def test_a_table_sorts_and_filters_and_a_legend_switches_lines(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    with opened(browser, pages["study"]) as tab:
+        tab.locator("#table-1 summary").click()
+        head = tab.locator("#table-1 th button").nth(0)
+        head.click()
+        head.click()
+        first = tab.locator("#table-1 tbody tr").nth(0).locator("td").nth(0)
+        assert first.inner_text() == "4"
+        tab.locator("#table-1 input").fill("stuck-nowhere")
+        assert tab.locator("#table-1 tbody tr:visible").count() == 0
+        lines = "document.querySelectorAll('.chart svg .mark-line path[d]').length"
+        before = tab.evaluate(lines)
+        tab.locator(".legend button").nth(0).click()
+        tab.wait_for_function(f"{lines} < {before}")
+
+
+def test_the_data_download_and_equal_the_store(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["study"]) as tab:
+        with tab.expect_download() as started:
+            tab.locator("#download").click()
+        saved = Path(started.value.path()).read_text()
+    assert saved == (pages["study"].parent / "runs.csv").read_text()
+
+
+def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["inspection"], "#L1H2") as tab:
+        assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 2"
+        assert tab.locator("#pinned .curve circle").count() == 3
+        tab.locator("#pinned a").click()
+        assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 3"
+        tab.locator("#measure").select_option("size_at_1pct")
+        assert tab.locator("#L1H2").inner_text() == "10"
+
+
+def test_the_calculator_computes_what_the_theory_does(browser: Any, pages: dict[str, Path]) -> None:
+    rng = np.random.default_rng(0)
+    points = [
+        [int(h), int(d), int(t), int(n), 0.25]
+        for h, d, t, n in zip(
+            rng.integers(1, 9, 1000),
+            rng.integers(1, 9, 1000),
+            rng.integers(8, 4096, 1000),
+            rng.integers(1, 65, 1000),
+            strict=True,
+        )
+    ]
+    with opened(browser, pages["calculator"]) as tab:
+        seen = tab.evaluate("points => points.map(p => lowerBound(...p))", points)
+        answer = tab.locator("#answer").inner_text()
+    for point, each in zip(points, seen, strict=True):
+        bound = lower_bound_exponent(*point)
+        assert each["verdict"] == str(bound.verdict), point
+        assert (each["value"] is None) == (bound.value is None), point
+        assert (each["value"] or 0.0) == pytest.approx(bound.value or 0.0, rel=1e-9), point
+    assert "3 of 4 heads" in answer
+
+
+@pytest.fixture
+def at(pages: dict[str, Path]) -> Callable[..., pd.DataFrame]:
+    """Rows of the store at a setting."""
+    rows = pd.read_csv(pages["study"].parent / "runs.csv")
+
+    def chosen(**where: int) -> pd.DataFrame:
+        found = rows
+        for name, value in where.items():
+            found = found[found[name] == value]
+        return found
+
+    return chosen
