@@ -1,7 +1,7 @@
 """How far an answer from training is to be trusted: a chance fitted to the zoo.
 
-The errors by number of heads are read as five numbers (`Reading`), and the chance that the answer
-is right is a logistic function of them. The weights were fitted to tasks of development seeds of
+The errors by number of heads are read as a few numbers (`ErrorReading`), and the chance that the
+answer is right is a logistic function of them. The weights lean on tasks of development seeds of
 the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe_calibration.py` collects such readings
 and fits them again. What they mean:
 
@@ -26,7 +26,7 @@ LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may 
 
 
 @dataclass(frozen=True)
-class Reading:
+class ErrorReading:
     """Errors by number of heads, as seen from the answer; all logarithms are of raised errors."""
 
     heads: int

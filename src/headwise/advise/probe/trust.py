@@ -1,6 +1,6 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS, Reading
+from headwise.advise.probe.calibration import LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS, ErrorReading
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
 from headwise.advise.probe.verdict import HeadVerdict
@@ -48,12 +48,12 @@ def judge_training(
     return verdict, None
 
 
-def _one(transition: Transition) -> Reading:
+def _one(transition: Transition) -> ErrorReading:
     """One head, where descents stopped before it."""
-    return Reading(1, 0.0, 0.0, transition.best, 1.0)
+    return ErrorReading(1, 0.0, 0.0, transition.best, 1.0)
 
 
-def slope(transition: Transition, reading: Reading) -> Obstacle:
+def slope(transition: Transition, reading: ErrorReading) -> Obstacle:
     """The refusal of an error that falls gradually: what more heads buy."""
     errors = transition.errors()
     fewest, best = min(errors), min(errors, key=lambda heads: errors[heads])

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import log
 
-from headwise.advise.probe.calibration import Reading, pooling_suffices
+from headwise.advise.probe.calibration import ErrorReading, pooling_suffices
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.network import (
     BATCH,
@@ -88,7 +88,7 @@ class Transition:
         """A mean over the tokens is as good as any number of heads."""
         return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
 
-    def reading(self, heads: int, noise: float = 0.0) -> Reading:
+    def reading(self, heads: int, noise: float = 0.0) -> ErrorReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
         errors = {h: error + self.solved for h, error in self.errors().items()}
         more = min(error for h, error in errors.items() if h >= heads)
@@ -98,7 +98,7 @@ class Transition:
             for d in self.descents
             if len(d.errors) > 1
         ]
-        return Reading(
+        return ErrorReading(
             heads=heads,
             step=0.0 if fewer is None else log(fewer / errors[heads]),
             rest=log(errors[heads] / more),
