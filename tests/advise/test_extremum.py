@@ -60,6 +60,7 @@ NO_EXTREMA: dict[str, tuple[Target, int, int]] = {
     "second largest": (lambda x: np.sort(x[..., 0], 1)[:, -2], 16, 1),
     "gap": (lambda x: np.diff(np.sort(x[..., 0], 1)[:, -2:], axis=1)[:, 0], 16, 1),
     "smaller maximum": (lambda x: x.max(1).min(1), 20, 2),
+    "some positions": (lambda x: x[:, ::4, 0].sum(1), 16, 1),
     "closest pair": (closest, 12, 1),
     "neighbour": (neighbour, 12, 2),
 }

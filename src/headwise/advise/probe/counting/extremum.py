@@ -34,14 +34,15 @@ from headwise.advise.probe.counting.sensitivity import (
 from headwise.advise.probe.samples.function import TargetFunction
 
 _INPUTS = 256
-_SAME = 1e-6  # of the target's deviation: what counts as the same value
+_SAME = 5e-3  # of the target's deviation: a token of a thousandth of the influence was not counted
 _REPEATS = 16  # calls over which a noisy value is averaged
-_ALLOWED = {"merge": 0.02, "repeat": 0.02, "drop": 0.02}  # share of sequences that may fail
+_ALLOWED = {"merge": 0.05, "repeat": 0.05, "drop": 0.05}  # share of sequences that may fail
 # Of a noisy target counting misses tokens that matter little. So what is measured is the mean
 # square of the change (at most 1, in units of the variance), and tests that take the missed
 # tokens away forgive more: of 25 noisy retrieval tasks up to 0.02, 0.4 and 0.35.
 _ALLOWED_NOISY = {"merge": 0.06, "repeat": 0.6, "drop": 0.6}
 _ALWAYS = 0.9  # a position that matters in this share of the sequences is read for itself
+_MOST_READ = 2  # more positions read for themselves may be a sum over them, which one head does
 _FEW = 32  # sequences without which a test says nothing
 _SHIFTS = 8  # neighbours that a sequence is compared with
 _STREAM = 0xE87
@@ -184,6 +185,8 @@ def _merge(
             _sorted(others, theirs, 0),
         )
     always = matters.mean(0) > _ALWAYS if not permutations else np.zeros(inputs.shape[1], bool)
+    if always.sum() > _MOST_READ:
+        return None
     pairs = []
     for shift in range(_SHIFTS):
         other, its = np.roll(others, shift, 0), np.roll(theirs, shift, 0)
