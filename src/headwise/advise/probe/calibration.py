@@ -1,8 +1,8 @@
 """How far an answer from training is to be trusted: a chance fitted to the zoo.
 
-The errors by number of heads are read as five numbers (`CurveReading`), and the chance that the
-answer is right is a logistic function of them. Its weights were fitted to development seeds
-of the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe_calibration.py` collects such readings
+The errors by number of heads are read as a few numbers (`CurveReading`), and the chance that the
+answer is right is a logistic function of them. The weights lean on tasks of development seeds of
+the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe_calibration.py` collects such readings
 and fits them again. What they mean:
 
 - a `step` of the error at the answer that is large, beside what more heads still buy (`rest`),
