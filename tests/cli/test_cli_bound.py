@@ -51,7 +51,7 @@ def test_words_and_json_say_what_the_library_says(command: str, bound: object, r
         ("bound saturation --epsilon 0", "epsilon must be a number above 0"),
         ("bound saturation --epsilon 1 --length 8", "score_bound and length together"),
         (f"{HEAD_COUNT} --heads 0", "heads must be a whole number"),
-        (f"{HEAD_COUNT} --length 3", "intrinsic_dim must be at most the length 3"),
+        (f"{HEAD_COUNT} --length 0", "length must be a whole number"),
     ],
 )
 def test_bad_input_gets_a_sentence_and_exit_code_2(command: str, sentence: str, run: Run) -> None:

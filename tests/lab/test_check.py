@@ -202,7 +202,7 @@ def test_a_study_without_published_numbers_is_run_summarised_and_drawn(tmp_path:
     assert set(result.charts) == {"values", "seeds"}
     assert "log" not in str(result.figure("values").to_dict())
     page = result.report(tmp_path / "out")
-    assert "Mean: arithmetic" in page.read_text()
+    assert "mean (arithmetic)" in page.read_text()
     with pytest.raises(InputError, match="there is no figure 'none'; there are: values, seeds"):
         result.figure("none")
 

@@ -76,9 +76,7 @@ def compress(
     """
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
-    from headwise.pretrained.shown import check_page
 
-    check_page(report, "--report")
     with progress_bar("opening the model") as on_progress:
         result = run(
             model,
@@ -99,11 +97,10 @@ def compress(
             memory=memory,
             cache=cache,
             seed=seed,
+            report=report,
             device=device.value,
             on_progress=on_progress,
         )
-    if report is not None:
-        result.report(report)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
         raise typer.Exit(GATE_FAILED)

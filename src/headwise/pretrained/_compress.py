@@ -21,6 +21,7 @@ from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
+from headwise.pretrained.shown import check_page
 from headwise.pretrained.text.calibration import Material, few_tokens
 from headwise.pretrained.text.material import (
     Source,
@@ -55,6 +56,7 @@ def compress(
     memory: float | None = None,
     cache: bool = True,
     seed: int = 0,
+    report: str | Path | None = None,
     tokenizer: Any = None,
     device: str = "cpu",
     measurement: Measurement | None = None,
@@ -80,12 +82,13 @@ def compress(
     `length` is that of the longest inputs, by default 2,048 (encoders: 512) where the model has
     it. `pool` says how an encoder's embedding is read (mean, cls, last), by default as its
     checkpoint says. `memory` is what the measurement may take, in gigabytes. `out` is a new folder
-    to write. With `cache`, measurements are kept on disk; a `measurement` of the same model and
-    text can also be given. A model given by name is opened on the `device`: auto, cpu,
-    cuda or mps.
+    to write, `report` an .html file. With `cache`, measurements are kept on disk; a `measurement`
+    of the same model and text can also be given. A model given by name is opened on the `device`:
+    auto, cpu, cuda or mps.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
+    check_page(report, "report")
     check_source(text, eval_text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
@@ -122,6 +125,8 @@ def compress(
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
         result.save(folder)
+    if report is not None:
+        result.report(report)
     return result
 
 

@@ -13,8 +13,8 @@ from headwise.training import TextTraining
 
 PAPER = "Allocation of parameters in transformers (arXiv 2510.03784)"
 TEXT_NOTE = (
-    "The text is the packaged one, 57 kB of prose and scenes from plays, read as bytes; its last "
-    "tenth is held out."
+    "The text is the packaged one, 1.3 MB of prose, plays, encyclopaedias, code and several "
+    "languages, read as bytes; its last tenth is held out."
 )
 CUT_NOTE = (
     "A head is narrowed to the nearest product of lower rank in mean square over what the layer "
@@ -24,7 +24,7 @@ CUT_NOTE = (
 
 def packaged_text(length: int) -> Language:
     """The text that comes with headwise, in windows of this length."""
-    file = resources.files("headwise") / "pretrained" / "text" / "calibration.txt"
+    file = resources.files("headwise") / "pretrained" / "text" / "packaged" / "calibration.txt"
     with resources.as_file(file) as path:
         return Language.from_file(path, length, name="packaged text")
 
