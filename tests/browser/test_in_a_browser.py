@@ -19,13 +19,14 @@ WIDTHS = (390, 768, 1280, 1920)
 def opened(browser: Any, path: Path, hash: str = "", **options: Any) -> Iterator[Any]:
     """The page when its figures are drawn; fails on any complaint or request."""
     tab = browser.new_page(**options)
+    tab.set_default_timeout(180_000)  # a busy machine is slow, not wrong
     heard: list[str] = []
     tab.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
     tab.on("pageerror", lambda error: heard.append(str(error)))
     tab.on("request", lambda request: heard.append(request.url) if _leaves(request.url) else None)
     tab.goto(f"file://{path}{hash}")
     if options.get("java_script_enabled", True):
-        tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'", timeout=60_000)
+        tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
     yield tab
     assert heard == []
     tab.close()
