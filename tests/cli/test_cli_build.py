@@ -87,7 +87,9 @@ def test_a_saved_network_is_witnessed_against(tmp_path: Path, run: Run) -> None:
 
     torch.manual_seed(0)
     ClassTokenNet(ClassTokenShape.standard(token_dim=4, heads=1)).save_pretrained(tmp_path)
-    code, out, _ = run(f"build witness --net {tmp_path} --length 5 --search-steps 30 --json")
+    code, out, _ = run(
+        f"build witness --net {tmp_path} --length 5 --search-steps 30 --out {tmp_path} --json"
+    )
     answer = json.loads(out)
     assert code == 0
     assert answer["network_error"] >= answer["forced_error"] > 0

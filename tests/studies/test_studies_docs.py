@@ -49,7 +49,7 @@ def test_the_study_runs_from_its_folder_without_a_python_path(folder: Path) -> N
     drawn = pd.read_csv(next((folder / "out").glob("*-sharpness.csv")))
     assert len(drawn) == 8
     assert "scale of the scores" in next((folder / "out").glob("*-sharpness.svg")).read_text()
-    words = ["report", "headwise.db", "--out", "again"]
+    words = ["report", "headwise.db", "--out", "again", "--trust", "sharpness"]
     subprocess.run(
         [sys.executable, str(launcher), *words],
         cwd=folder,

@@ -68,7 +68,6 @@ def _figure(figure: PageFigure, numbers: Any) -> dict[str, Any]:
             for (title, chart), number in zip(panels.items(), numbers, strict=False)
         ],
         "svg": data_address(figure.printed.svg, "image/svg+xml"),
-        "pdf": data_address(figure.printed.pdf, "application/pdf"),
         "csv": data_address(drawn.data.to_csv(index=False), "text/csv"),
     }
 
