@@ -41,7 +41,11 @@ def test_every_headwise_command_exists_with_its_options(page: Path) -> None:
         command = root
         while words and hasattr(command, "commands") and words[0] in command.commands:
             command = command.commands[words.pop(0)]
-        known = {option for parameter in command.params for option in parameter.opts}
+        known = {
+            option
+            for parameter in command.params
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
         used = {word for word in words if word.startswith("--")} - {"--help"}
         assert used <= known, f"{line}: {used - known}"
         assert not hasattr(command, "commands") or "--help" in words, f"{line}: no such command"

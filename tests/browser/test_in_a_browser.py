@@ -24,7 +24,7 @@ def opened(browser: Any, path: Path, hash: str = "", **options: Any) -> Iterator
     tab.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
     tab.on("pageerror", lambda error: heard.append(str(error)))
     tab.on("request", lambda request: heard.append(request.url) if _leaves(request.url) else None)
-    tab.goto(f"file://{path}{hash}")
+    tab.goto(f"file://{path}{hash}", timeout=120_000)  # a busy machine takes its time
     if options.get("java_script_enabled", True):
         tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
     yield tab

@@ -182,10 +182,17 @@ def test_a_certificate_says_where_it_holds() -> None:
 
 def test_a_broken_network_is_found_out() -> None:
     certificate = build.retrieval(sum_of_maxima(8), 1e-2).certificate
+    samples = certificate.task.sample(10, seed=0)[0]
+    small = tuple(replace(term, value=1e-3 * term.value) for term in certificate.terms)
+    understated = replace(certificate, terms=small)
+    assert not understated.attack(rounds=1)
+    assert not understated.holds_on(samples)
     with torch.no_grad():
         certificate.net.get_parameter("readout.1.bias").add_(0.02)
-    assert not certificate.attack(rounds=1)
-    assert not certificate.holds_on(certificate.task.sample(10, seed=0)[0])
+    with pytest.raises(InputError, match="it has been changed since"):
+        certificate.attack(rounds=1)
+    with pytest.raises(InputError, match="it has been changed since"):
+        certificate.holds_on(samples)
 
 
 def test_gaussian_tokens_need_a_box_where_a_range_is_needed() -> None:

@@ -110,5 +110,5 @@ def test_bad_input_gets_a_sentence() -> None:
         build.witness(net, max_plus_min(4))
     with pytest.raises(InputError, match="one output"):
         build.witness(ClassTokenNet(replace(net.shape, outputs=2)), sum_of_maxima(4))
-    with pytest.raises(InputError, match="reach is -1"):
+    with pytest.raises(InputError, match="reach must be a number above 0"):
         build.witness(net, sum_of_maxima(4), reach=-1.0)

@@ -104,7 +104,7 @@ def test_the_claims_of_dimension_or_count() -> None:
     assert statuses[1] == ["does not hold", "does not hold", "holds"]
     assert statuses[2] == ["holds", "does not hold", "does not hold"]
     assert dimension_or_count.finding(worse).sentence.startswith(
-        "Reducing head dimension does not reliably cost less"
+        "Narrowing heads costs more than removing some"
     )
     assert not dimension_or_count.finding(better[better["layer"] > 9]).conclusive
 

@@ -83,7 +83,9 @@ class Built(Drawn):
     def at_length(self, length: int) -> "Built":
         """The same weights on sequences of another length, with a certificate for that length."""
         task = of_length(self.task, length, self.net.shape)
-        return Built(self.net, task, self.recipe)
+        built = Built(self.net, task, self.recipe)
+        _ = built.certificate  # a length without one is refused here
+        return built
 
     def attention(self, sequences: int = 3, seed: int = 0) -> pd.DataFrame:
         """Which token each head looks at in some sequences; this is what `figure` draws."""

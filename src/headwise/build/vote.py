@@ -61,7 +61,7 @@ def vote_task(dim: int) -> Neighbours:
 
 def majority_vote(dim: int, heads: int, seed: int = 0) -> EncoderNet:
     """The two-layer transformer; its tokens are those of `vote_task(dim)`."""
-    heads, seed = whole("heads", heads), whole("seed", seed, least=0)
+    dim, heads, seed = whole("dim", dim), whole("heads", heads), whole("seed", seed, least=0)
     task = vote_task(dim)
     at = Parts.of(dim, task.position_dim)
     first, second = task.codes()

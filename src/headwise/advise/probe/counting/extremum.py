@@ -17,7 +17,8 @@ tokens at which the z_i are attained. Then:
   quantile or the second largest token it fails.
 
 None of them is a proof that the target is a function of extrema; one that fails proves that it is
-not. All are asked on many sequences, drawn ones and crowds.
+not. All are asked on many sequences, drawn ones and crowds; of noisy targets crowds are counted
+alone, since extremal tokens differ too little for the rest.
 """
 
 from dataclasses import dataclass
@@ -39,8 +40,8 @@ _REPEATS = 16  # calls over which a noisy value is averaged
 _ALLOWED = {"merge": 0.05, "repeat": 0.05, "drop": 0.05}  # share of sequences that may fail
 # Of a noisy target counting misses tokens that matter little. So what is measured is the mean
 # square of the change (at most 1, in units of the variance), and tests that take the missed
-# tokens away forgive more: of 25 noisy retrieval tasks up to 0.02, 0.4 and 0.35.
-_ALLOWED_NOISY = {"merge": 0.06, "repeat": 0.6, "drop": 0.6}
+# tokens away forgive more: of 12 noisy retrieval tasks up to 0.04, 0.35 and 0.38.
+_ALLOWED_NOISY = {"merge": 0.06, "repeat": 0.45, "drop": 0.45}
 _ALWAYS = 0.9  # a position that matters in this share of the sequences is read for itself
 _MOST_READ = 2  # more positions read for themselves may be a sum over them, which one head does
 _FEW = 32  # sequences without which a test says nothing
@@ -92,8 +93,10 @@ def examine_extremum(
     """Ask for crowd, merge, and where the order does not matter repeat and drop."""
     rng = np.random.default_rng([seed, _STREAM])
     inputs = target.draw(_INPUTS, (seed, _STREAM))
-    matters = influential(target, inputs, counted.method, counted.noise, rng)
-    same = _Same(target, inputs, counted.noise)
+    noisy = counted.noise > NOISE_FREE
+    noise = target.noise(inputs) if noisy else counted.noise  # in units of these inputs' deviation
+    matters = influential(target, inputs, counted.method, noise, rng)
+    same = _Same(target, inputs, noisy)
     count = max(counted.count, recurring(matters.sum(1)))
     first = Extremum(
         _violations(same, inputs, matters, permutations, rng), count, count, same.noisy
@@ -101,9 +104,9 @@ def examine_extremum(
     if not first.shown:
         return first
     crowds = _crowds(inputs, matters, permutations, rng)
-    noise = _noise_of(target, inputs, crowds, counted)
+    noise = target.noise(crowds) if noisy else counted.noise
     in_crowds = influential(target, crowds, counted.method, noise, rng)
-    later = _violations(same, crowds, in_crowds, permutations, rng)
+    later = {} if noisy else _violations(same, crowds, in_crowds, permutations, rng)
     worst = {test: max(value, later.get(test, 0.0)) for test, value in first.violations.items()}
     return Extremum(worst, recurring(in_crowds.sum(1)), count, same.noisy)
 
@@ -123,19 +126,11 @@ def _violations(
     return {test: value for test, value in found.items() if value is not None}
 
 
-def _noise_of(
-    target: TargetFunction, inputs: np.ndarray, crowds: np.ndarray, counted: Sensitivity
-) -> float:
-    """The same noise in units of the crowds' deviation, which is smaller: extremal tokens alone."""
-    return counted.noise * float((target.deviation(inputs) / target.deviation(crowds)).max())
-
-
 class _Same:
     """Do two batches have the same values, up to rounding and noise?"""
 
-    def __init__(self, target: TargetFunction, inputs: np.ndarray, noise: float) -> None:
-        self.target, self.scale = target, target.deviation(inputs)
-        self.noisy = noise > NOISE_FREE
+    def __init__(self, target: TargetFunction, inputs: np.ndarray, noisy: bool) -> None:
+        self.target, self.scale, self.noisy = target, target.deviation(inputs), noisy
 
     def violated(self, first: np.ndarray, second: np.ndarray) -> float:
         """The share of sequences whose values differ; of noisy targets the mean square change."""

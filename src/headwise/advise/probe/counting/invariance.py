@@ -38,7 +38,8 @@ def look_at_shorter(target: TargetFunction, counted: Sensitivity, seed: int) -> 
     order = rng.permuted(np.tile(np.arange(length), (len(inputs), 1)), axis=1)
     shuffled = np.take_along_axis(inputs, order[:, :, None], 1)
     change = np.abs(target(shuffled) - target(inputs)) / target.deviation(inputs)
-    allowed = _ROUNDING + (SIGMAS + 1) * counted.noise
+    noise = target.noise(inputs) if counted.noise > NOISE_FREE else counted.noise
+    allowed = _ROUNDING + (SIGMAS + 1) * noise
     if not bool((change < allowed).all()):
         return Invariance(False, {})
     counts = {length: counted.count}
