@@ -137,7 +137,11 @@ def test_places(on: str, address: str | None) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"jobs": 0}, "at least one worker"),
+        ({"jobs": 0}, "jobs is 0; it is a whole number, at least 1"),
+        ({"jobs": "two"}, "jobs is 'two'; it is a whole number"),
+        ({"on": None}, "cannot run on None; on is local, ray"),
+        ({"on": "ray", "gpus_per_job": "half"}, "gpus_per_job is half; it is a share of a GPU"),
+        ({"on": "ray", "gpus_per_job": float("nan")}, "a share of a GPU"),
         ({"on": "ray", "gpus_per_job": -1.0}, "a share of a GPU"),
         ({"on": "ray", "gpus_per_job": 1.5}, "a whole number"),
         ({"gpus_per_job": 0.5}, "leave --gpus-per-job out"),

@@ -10,7 +10,7 @@ from headwise.cli import build_witness
 from headwise.cli.ending import GATE_FAILED
 from headwise.cli.parse import TrustOption, chosen_task, whole_numbers
 from headwise.cli.progress import progress_bar
-from headwise.cli.where import LOCAL, JobsOption, OnOption
+from headwise.cli.where import LOCAL, OnOption
 from headwise.core.errors import require
 from headwise.core.files import check_can_write_into
 
@@ -118,7 +118,9 @@ def trials(
     seconds: Annotated[float, typer.Option(help="Length of each attack.")] = 2.0,
     seed: Annotated[int, typer.Option(help="Which tasks.")] = 0,
     on: OnOption = LOCAL,
-    jobs: JobsOption = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="How many at once; by default one, on Ray one a core.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Build random tasks of every kind and attack each certificate; exit code 1 if one breaks.

@@ -19,7 +19,6 @@ from headwise.core.device import chosen_device
 from headwise.core.errors import check_whole, require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
-from headwise.core.workers import worker_count
 from headwise.lab.crew import LOCAL, Job, Place, results_of
 
 SAMPLES = 20_000
@@ -112,15 +111,14 @@ def probe_eval(
     `device` is auto, cpu, cuda or mps.
 
     The tasks are retrieval, or with `zoo` of all kinds (`headwise.advise.probe.zoo`); then `jobs`
-    processes of this machine work side by side, the attempts are added to the file `out` as they
-    are finished and not repeated if they are there, and `figure` is where the reliability diagram
-    is written.
+    attempts are made at once on this machine, too, the attempts are added to the file `out` as
+    they are finished and not repeated if they are there, and `figure` is where the reliability
+    diagram is written.
     """
     check_whole(tasks, "tasks", 1)
     check_whole(seed, "seed", 0)
     check_whole(first, "first", 0)
     check_whole(samples, "samples", 1)
-    workers = worker_count(jobs)
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
     place = Place(on, jobs, gpus_per_job, device)
     require(zoo or (out is None and figure is None), "out and figure belong to zoo")
@@ -131,15 +129,10 @@ def probe_eval(
     )
     check_can_write(figure, "the figure")
     if zoo:
-        require(
-            place == Place(jobs=jobs),
-            "the zoo is tried in processes of this machine, on its CPU: leave --on, --gpus-per-job "
-            "and --device out",
-        )
         ways = _WAYS[not function : 1 + data]
         kept = None if out is None else Path(out)
         indices = range(first, first + tasks)
-        judged = perform(seed, indices, ways, samples, seconds, workers, kept, on_progress)
+        judged = perform(seed, indices, ways, samples, seconds, place, kept, on_progress)
         evaluation = ZooEvaluation(seed, tuple(judged))
         if figure is not None:
             evaluation.figure(figure)

@@ -55,26 +55,20 @@ def trials(
 ) -> TrialResults:
     """Build `count` random tasks of every kind and attack each certificate for some seconds.
 
-    One after the other in this process; with `on` "ray" or "ray:ADDRESS" on a cluster, `jobs` at
-    once.
+    One after the other in this process, or `jobs` at once in others; with `on` "ray" (started here)
+    or "ray:ADDRESS" on a cluster, by default as many at once as it has cores.
     """
     count, seed = whole("count", count), whole("seed", seed, least=0)
     seconds = positive("seconds", seconds)
     crew = named("headwise.lab.crew")
-    place = crew.Place(on, jobs)
-    if on != crew.LOCAL:
-        work = f"{__name__}:row_of_trial"
-        asked = [crew.Job(work, (seed, index, seconds)) for index in range(count)]
-        came = {}
-        for number, row in crew.results_of(asked, place):
-            came[number] = row
-            on_progress(len(came) / count, f"{len(came)} of {count} trials")
-        return TrialResults(tuple(row for _, row in sorted(came.items())))
-    rows = []
-    for index in range(count):
-        rows.append(row_of_trial(seed, index, seconds))
-        on_progress((index + 1) / count, f"trial {index + 1} of {count}")
-    return TrialResults(tuple(rows))
+    place = crew.Place(on, 1 if jobs is None and on == crew.LOCAL else jobs)
+    work = f"{__name__}:row_of_trial"
+    asked = [crew.Job(work, (seed, index, seconds)) for index in range(count)]
+    rows = dict[int, dict[str, Any]]()
+    for number, row in crew.results_of(asked, place):
+        rows[number] = row
+        on_progress(len(rows) / count, f"{len(rows)} of {count} trials")
+    return TrialResults(tuple(row for _, row in sorted(rows.items())))
 
 
 def row_of_trial(seed: int, index: int, seconds: float, *told: Any) -> dict[str, Any]:

@@ -5,6 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from headwise.core.device import computing_on
+from headwise.core.lazy import named
+from headwise.core.progress import quiet
 from headwise.core.workers import worker_count
 from headwise.lab.crew import local, on_ray
 from headwise.lab.crew.cargo import Cargo
@@ -41,10 +46,29 @@ def capacity(place: Place) -> int:
 
 
 def results_of(jobs: Sequence[Job], place: Place) -> Iterator[tuple[int, Any]]:
-    """(number, result) of jobs that are nobody's runs, as they come; a failure is raised."""
+    """(number, result) of jobs that are nobody's runs, as they come; a failure is raised.
+
+    One at a time on this machine, they are done in this process.
+    """
+    if place.on == LOCAL and place.jobs == 1:
+        yield from _one_by_one(jobs, place.device)
+        return
     with closing(run_jobs(jobs, place)) as messages:
         for message in messages:
             if isinstance(message, Failed):
                 raise message.error
             if isinstance(message, Finished):
                 yield message.job, message.result
+
+
+def _one_by_one(jobs: Sequence[Job], device: str) -> Iterator[tuple[int, Any]]:
+    """With one thread, as a worker has: the same sums in the same order."""
+    threads = torch.get_num_threads()
+    for number, job in enumerate(jobs):
+        torch.set_num_threads(1)
+        try:
+            with computing_on(device):
+                result = named(job.work)(*job.arguments, quiet, None)
+        finally:
+            torch.set_num_threads(threads)
+        yield number, result

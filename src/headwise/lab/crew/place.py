@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from headwise.core.device import check_device_name
-from headwise.core.errors import require
+from headwise.core.errors import check_whole, require
 
 LOCAL, RAY = "local", "ray"
 _ADDRESS = re.compile(r"auto|(ray://)?(\[[0-9a-fA-F:]+\]|[^\s:/\[\]]+):\d{1,5}")
@@ -26,17 +26,15 @@ class Place:
 
     def __post_init__(self) -> None:
         require(
-            self.on in (LOCAL, RAY) or self.address is not None,
+            isinstance(self.on, str) and (self.on in (LOCAL, RAY) or self.address is not None),
             f"cannot run on {self.on!r}; on is local, ray (started here), or a cluster: ray:auto, "
             "ray:host:port or ray:ray://host:port",
         )
+        if self.jobs is not None:
+            check_whole(self.jobs, "jobs", 1)
         require(
-            self.jobs is None or self.jobs >= 1,
-            f"jobs is {self.jobs}; at least one worker is needed",
-        )
-        require(
-            0 <= self.gpus_per_job < float("inf"),
-            f"gpus_per_job is {self.gpus_per_job:g}; it is a share of a GPU or a number of them, "
+            isinstance(self.gpus_per_job, int | float) and 0 <= self.gpus_per_job < float("inf"),
+            f"gpus_per_job is {self.gpus_per_job}; it is a share of a GPU or a number of them, "
             "such as 0.25 or 1",
         )
         require(

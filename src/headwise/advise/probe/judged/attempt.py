@@ -7,6 +7,7 @@ from headwise.advise.probe.ask import probe
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.verdict import CONFIDENT
 from headwise.advise.probe.zoo import REFUSE, ZooTask, draw_task
+from headwise.core.device import chosen_device
 
 Way = Literal["function", "data"]
 Outcome = Literal["right", "wrong", "refused rightly", "refused wrongly", "failed"]
@@ -124,13 +125,16 @@ def make_attempt(assignment: Assignment) -> ZooAttempt | None:
 
 
 def _ask(task: ZooTask, wanted: Assignment) -> Finding:
-    seed, seconds = wanted.seed, wanted.seconds
     kind: Literal["regression", "classification"] = (
         "classification" if task.labels else "regression"
     )
+    limits: dict[str, Any] = {
+        "seed": wanted.seed,
+        "seconds": wanted.seconds,
+        "jobs": 1,
+        "device": chosen_device(),
+    }
     if wanted.given == "function":
-        return probe(
-            target=task.target, sampler=task.sampler, kind=kind, seed=seed, seconds=seconds, jobs=1
-        )
-    data = task.sample(wanted.samples, (seed, wanted.index, _DATA))
-    return probe(data.inputs, data.targets, mask=data.mask, seed=seed, seconds=seconds, jobs=1)
+        return probe(target=task.target, sampler=task.sampler, kind=kind, **limits)
+    data = task.sample(wanted.samples, (wanted.seed, wanted.index, _DATA))
+    return probe(data.inputs, data.targets, mask=data.mask, **limits)

@@ -1,18 +1,14 @@
-"""All attempts of an evaluation, in worker processes, each kept in a file as it is finished."""
+"""All attempts of an evaluation, many at once, each kept in a file as it is finished."""
 
 import json
-import multiprocessing
-import signal
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterable
 from pathlib import Path
-
-import torch
 
 from headwise.advise.probe.judged.attempt import Assignment, Way, ZooAttempt, make_attempt
 from headwise.core.errors import InputError, require
 from headwise.core.files import append_line
 from headwise.core.progress import OnProgress, quiet
+from headwise.lab.crew import Job, Place, results_of
 
 
 def perform(
@@ -21,7 +17,7 @@ def perform(
     ways: tuple[Way, ...],
     samples: int,
     seconds: float,
-    workers: int,
+    place: Place,
     kept: Path | None = None,
     on_progress: OnProgress = quiet,
 ) -> list[ZooAttempt]:
@@ -33,7 +29,9 @@ def perform(
     known = {attempt.assignment: attempt for attempt in read_attempts(kept)}
     todo = [each for each in asked if each not in known]
     done = len(asked) - len(todo)
-    for attempt in _attempts(todo, workers):
+    work = f"{__name__}:do_assignment"
+    jobs = [Job(work, (each,), label=each.given) for each in todo]
+    for _, attempt in results_of(jobs, place):
         done += 1
         if attempt is None:
             continue
@@ -65,25 +63,8 @@ def read_attempts(kept: Path | None) -> list[ZooAttempt]:
     return found
 
 
-def _attempts(todo: list[Assignment], workers: int) -> Iterator[ZooAttempt | None]:
-    """One thread a process, whether one or many: the same sums in the same order."""
-    if workers == 1:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield from map(make_attempt, todo)
-        finally:
-            torch.set_num_threads(threads)
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin)
-    try:
-        for future in as_completed([pool.submit(make_attempt, each) for each in todo]):
-            yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the worker, without a traceback
-    torch.set_num_threads(1)
+def do_assignment(
+    assignment: Assignment, on_progress: OnProgress, folder: Path | None
+) -> ZooAttempt | None:
+    """One attempt as a job; it leaves nothing to go on from."""
+    return make_attempt(assignment)
