@@ -3,19 +3,19 @@
 Several studies, or the rounds of a plan, share it. Ray ends it with the process.
 """
 
+import logging
 import os
-import re
 import signal
-import socket
 import threading
 import warnings
 from typing import Any
 
 from headwise.core.errors import InputError
 from headwise.lab.crew.place import Place
+from headwise.lab.crew.ray_address import check_answers
 
 _OBJECT_STORE_BYTES = 200 * 2**20  # results are small, and texts are sent once
-_ANSWER_SECONDS = 5.0
+_TROUBLES = (ConnectionError, RuntimeError, ValueError, TimeoutError)
 
 _joined: str | None = None
 
@@ -36,8 +36,8 @@ def connected(place: Place) -> Any:
                 f"for {place.on}"
             )
         return ray
-    if place.address is not None:
-        _knock(place.address)
+    if place.address not in (None, "auto"):
+        check_answers(place.address)
     _join(ray, place)
     _joined = place.on
     return ray
@@ -54,7 +54,9 @@ def _join(ray: Any, place: Place) -> None:
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE_BYTES,
         }
-    if not (place.address or "").startswith("ray://"):
+    if (place.address or "").startswith("ray://"):
+        logging.getLogger("ray.client_builder").setLevel(logging.WARNING)
+    else:
         options["logging_level"] = "error"
     terminate = signal.getsignal(signal.SIGTERM)
     try:
@@ -62,7 +64,7 @@ def _join(ray: Any, place: Place) -> None:
             warnings.simplefilter("ignore")  # Ray's own, of no use to who called us
             ray.init(**options)
             _keep_standard_output(ray)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except (*_TROUBLES, ray.exceptions.RayError) as error:
         sentence = " ".join(str(error).split())
         raise InputError(
             f"cannot use Ray at {place.address or 'this machine'}: {sentence}"
@@ -85,16 +87,3 @@ def _keep_standard_output(ray: Any) -> None:
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
-
-def _knock(address: str) -> None:
-    """Does anybody listen? Ray itself would try for a long time, or end the process."""
-    if address == "auto":
-        return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    host = re.sub(r"[\[\]]", "", host)
-    try:
-        socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"nobody answers at {host}:{port} ({error}); is the cluster up?"
-        ) from error
