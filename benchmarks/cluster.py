@@ -11,12 +11,13 @@ import argparse
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from headwise.lab.store import Store
@@ -73,15 +74,19 @@ class Bench:
             }
 
     def finished(self, store: Path) -> int:
+        """Runs that the store holds, at little cost."""
+        if not store.exists():
+            return 0
         try:
-            return len(self.contents(store))
-        except Exception:  # it may be half a second old
+            with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as opened:
+                return int(opened.execute("SELECT count(*) FROM runs").fetchone()[0])
+        except sqlite3.OperationalError:  # it may be half a second old
             return 0
 
     def wait_for(self, store: Path, process: subprocess.Popen[str], runs: int) -> bool:
         """Until so many runs are stored; false if the study ended before."""
         while process.poll() is None:
-            if store.exists() and self.finished(store) >= runs:
+            if self.finished(store) >= runs:
                 return True
             time.sleep(0.2)
         return False
@@ -158,7 +163,7 @@ def task_kills(bench: Bench, kills: int = 10) -> None:
         killed = 0
         while killed < kills and process.poll() is None:
             time.sleep(chance.uniform(0.3, 0.7) * took / kills)
-            victims = _processes("ray::_task")
+            victims = processes("ray::_task")
             if victims:
                 os.kill(chance.choice(victims), signal.SIGKILL)
                 killed += 1
@@ -179,7 +184,7 @@ def driver_kill(bench: Bench) -> None:
         with Store(store) as opened:
             before = {r.key: r.finished for _, r in opened.records(f"study/{bench.study}", "quick")}
         time.sleep(5)
-        left = len(_processes("ray::_task"))
+        left = len(processes("ray::_task"))
         bench.run(store, "--on", address)
         with Store(store) as opened:
             after = {r.key: r.finished for _, r in opened.records(f"study/{bench.study}", "quick")}
@@ -194,9 +199,7 @@ def worker_kill(bench: Bench) -> None:
     begun = time.monotonic()
     process = bench.start(store)
     bench.wait_for(store, process, total // 3)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    workers = [c for c in children if "spawn_main" in Path(f"/proc/{c}/cmdline").read_text()]
-    os.kill(int(workers[0]), signal.SIGKILL)
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     code = process.wait()
     bench.compare(f"a local worker killed (exit {code})", store, time.monotonic() - begun)
 
@@ -205,44 +208,55 @@ def trivial(bench: Bench) -> None:
     """20,000 runs that do nothing, locally and through Ray."""
     study = "poor_study:TRIVIAL"
     for name, options in {"local": [], "ray": ["--on", "ray"]}.items():
-        store, sizes = bench.folder / f"trivial-{name}.db", []
+        store = bench.folder / f"trivial-{name}.db"
+        sizes: dict[int, tuple[float, float]] = {}
         begun = time.monotonic()
         process = bench.start(store, "--tier", "full", *options, study=study)
-        first = None
         while process.poll() is None:
-            if store.exists():
-                sizes.append(_resident(process.pid))
-                first = first or time.monotonic()
-            time.sleep(0.5)
+            if count := bench.finished(store):
+                sizes.setdefault(count, (time.monotonic(), _resident(process.pid)))
+            time.sleep(0.3)
         seconds, found = time.monotonic() - begun, bench.contents(store, study, "full")
-        half = sizes[len(sizes) // 2 :]
+        (least, (early, small)), (most, (late, large)) = min(sizes.items()), max(sizes.items())
         print(
-            f"20,000 trivial runs, {name}: {len(found)} records, {seconds:.0f} s in all with "
-            f"start, check and summary, {len(found) / seconds:.0f} a second; driver "
-            f"{min(half):.0f}-{max(half):.0f} MB in the second half (exit {process.returncode})",
+            f"20,000 trivial runs, {name}: {len(found)} records in {seconds:.0f} s with start, "
+            f"check and summary; {(most - least) / (late - early):.0f} a second from run {least} "
+            f"to {most}; driver {small:.0f} MB at run {least}, {large:.0f} MB at run {most} "
+            f"(exit {process.returncode})",
             flush=True,
         )
 
 
-def overhead(bench: Bench) -> None:
-    """Ray on this machine against local processes."""
-    _, local = bench.undisturbed()
-    store = bench.folder / "overhead.db"
+def overhead(bench: Bench, pairs: int = 2) -> None:
+    """Ray on this machine against local processes, by turns; Ray is up before."""
+    here, there = [], []
     with cluster(1, os.cpu_count() or 1) as (address, _):
-        seconds = bench.run(store, "--on", address)
-    bench.compare(f"Ray on this machine, {seconds / local:.2f}× the local time", store, seconds)
+        for number in range(pairs):
+            here.append(bench.run(bench.folder / f"here-{number}.db"))
+            store = bench.folder / f"there-{number}.db"
+            there.append(bench.run(store, "--on", address))
+    times = ", ".join(f"{ray:.0f}/{local:.0f}" for ray, local in zip(there, here, strict=True))
+    what = f"Ray on this machine, {sum(there) / sum(here):.2f}× the local time ({times} s)"
+    bench.compare(what, store, there[-1])
 
 
-def _processes(title: str) -> list[int]:
+def processes(title: str) -> list[int]:
     """Processes whose title begins so."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
-            if folder.name.isdecimal() and (folder / "cmdline").read_text().startswith(title):
+            begins = (folder / "cmdline").read_bytes().startswith(title.encode())
+            if folder.name.isdecimal() and begins:
                 found.append(int(folder.name))
         except OSError:
             continue
     return found
+
+
+def workers_of(process: int) -> list[int]:
+    """Local worker processes of a driver."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
 
 
 def _resident(process: int) -> float:

@@ -19,6 +19,7 @@ from headwise.lab.crew.cargo import unpack_sources
 from headwise.lab.crew.messages import Finished, Job, Progress
 from headwise.lab.work import versions
 
+TOKEN = "shared-"  # how the name of a file begins that shows that two machines see one folder
 _TELL_SECONDS = 1.0
 
 
@@ -36,7 +37,7 @@ class Luggage:
     sources: Mapping[str, bytes] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     folder: Path | None = None
-    token: str = field(default_factory=lambda: f"shared-{uuid4().hex}")
+    token: str = field(default_factory=lambda: f"{TOKEN}{uuid4().hex}")
 
     @property
     def shared(self) -> Path | None:
@@ -77,7 +78,7 @@ def run_pack(
     luggage: Luggage,
     name: str,
     fetch: Callable[[Any], bytes],
-    tell: Callable[[list[Progress]], None],
+    tell: Callable[[Progress], None],
 ) -> list[Finished | Broken]:
     """Do the jobs of a pack; `name` is the node's, `fetch` gets what a reference refers to."""
     check_versions(luggage.versions, installed(), name)
@@ -85,8 +86,7 @@ def run_pack(
     done: list[Finished | Broken] = []
     with computing_on(luggage.device):
         for number, job in pack:
-            answer = attempt(number, job, lambda each: tell([each]), _TELL_SECONDS, luggage.shared)
-            done.append(answer)
+            done.append(attempt(number, job, tell, _TELL_SECONDS, luggage.shared))
     return done
 
 

@@ -17,7 +17,7 @@ from headwise.core.errors import InputError
 from headwise.lab.crew.attempt import Broken
 from headwise.lab.crew.cargo import Cargo
 from headwise.lab.crew.messages import Job, Message, Progress, Pulse, WorkerDied
-from headwise.lab.crew.node import Luggage, check_versions, installed, look_around, run_pack
+from headwise.lab.crew.node import TOKEN, Luggage, check_versions, installed, look_around, run_pack
 from headwise.lab.crew.place import Place
 from headwise.lab.crew.queue import JobQueue
 from headwise.lab.crew.ray_connection import connected
@@ -44,9 +44,9 @@ def run_there(
 ) -> Generator[Message]:
     """Work through the jobs as tasks of a Ray cluster."""
     ray = connected(place)
-    _check_gpus(ray, place)
+    _check_room(ray, place)
     luggage = _pack_luggage(ray, place, cargo, unfinished)
-    board = ray.remote(_Board).options(num_cpus=0, max_restarts=-1).remote()
+    board = ray.remote(_board_class()).options(num_cpus=0, max_restarts=-1).remote()
     flying: dict[Any, list[int]] = {}
     try:
         luggage = _checked(ray, luggage)
@@ -82,28 +82,35 @@ def run_there(
             (luggage.folder / luggage.token).unlink(missing_ok=True)
 
 
-class _Board:
-    """Where tasks say how far they are; each number is kept until it is asked for."""
+def _board_class() -> type:
+    """Where tasks say how far they are: of every job the last word, kept until it is asked for.
 
-    def __init__(self) -> None:
-        self._news: dict[int, Progress] = {}
+    A class made in a function travels as a whole: its process needs no headwise, and starts at
+    once.
+    """
 
-    def tell(self, told: list[Progress]) -> None:
-        """A task's word."""
-        self._news |= {each.job: each for each in told}
+    class Board:
+        def __init__(self) -> None:
+            self.news: dict[int, tuple[float, float]] = {}
 
-    def take(self) -> list[Progress]:
-        """All that was said since the last time."""
-        news, self._news = self._news, {}
-        return list(news.values())
+        def tell(self, job: int, fraction: float, seconds: float) -> None:
+            self.news[job] = fraction, seconds
+
+        def take(self) -> dict[int, tuple[float, float]]:
+            news, self.news = self.news, {}
+            return news
+
+    return Board
 
 
 def _task(pack: list[tuple[int, Job]], luggage: Luggage, board: Any) -> list[Any]:
     """The remote function."""
     import ray
 
-    name = ray.util.get_node_ip_address()
-    return list(run_pack(pack, luggage, name, ray.get, lambda told: board.tell.remote(told)))
+    def tell(told: Progress) -> None:
+        board.tell.remote(told.job, told.fraction, told.seconds)
+
+    return list(run_pack(pack, luggage, ray.util.get_node_ip_address(), ray.get, tell))
 
 
 def _look(luggage: Luggage) -> tuple[dict[str, str], bool]:
@@ -123,16 +130,18 @@ def _pack_luggage(ray: Any, place: Place, cargo: Cargo, unfinished: Path | None)
 
 
 def _checked(ray: Any, luggage: Luggage) -> Luggage:
-    """The luggage, after a look at every node: refused, or without checkpoints, if need be."""
+    """The luggage, after a look at every node that does jobs: refused, if one must be."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     if luggage.folder is not None:
         luggage.folder.mkdir(parents=True, exist_ok=True)
+        for token in luggage.folder.glob(f"{TOKEN}*"):
+            token.unlink(missing_ok=True)  # of a driver that was killed
         (luggage.folder / luggage.token).touch()
     plain = replace(luggage, sources={}, files={})
     looks = {}
     for node in ray.nodes():
-        if node["Alive"]:
+        if node["Alive"] and node["Resources"].get("CPU"):
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             task = ray.remote(_look).options(num_cpus=0, scheduling_strategy=there, max_retries=3)
             looks[task.remote(plain)] = node["NodeManagerAddress"]
@@ -161,11 +170,17 @@ def _checked(ray: Any, luggage: Luggage) -> Luggage:
     return luggage
 
 
-def _check_gpus(ray: Any, place: Place) -> None:
-    if place.gpus_per_job and not ray.cluster_resources().get("GPU"):
-        raise InputError(
-            f"--gpus-per-job {place.gpus_per_job:g}: no node of the cluster has a GPU; leave it out"
+def _check_room(ray: Any, place: Place) -> None:
+    """Refuse a job that fits on no node: it would wait for ever."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    most = max((node.get("GPU", 0.0) for node in nodes), default=0.0)
+    if place.gpus_per_job > most:
+        there = (
+            f"has more than {most:g} GPUs; ask for that many" if most else "has a GPU; leave it out"
         )
+        raise InputError(f"--gpus-per-job {place.gpus_per_job:g}: no node of the cluster {there}")
+    if not any(node.get("CPU", 0.0) >= 1 for node in nodes):
+        _log.warning("No node of the cluster has a CPU for jobs: waiting for one that joins.")
 
 
 def _landed(ray: Any, flying: list[Any]) -> list[Any]:
@@ -203,7 +218,10 @@ def _news(ray: Any, board: Any, asked: Any) -> tuple[Any, list[Progress]]:
     """What the board answered, if it did, and the next question to it."""
     try:
         ready, _ = ray.wait([asked], timeout=0)
-        return (board.take.remote(), ray.get(asked)) if ready else (asked, [])
+        if not ready:
+            return asked, []
+        told = [Progress(job, *far) for job, far in ray.get(asked).items()]
+        return board.take.remote(), told
     except ray.exceptions.RayError:  # its node is gone, and another one is on its way
         return board.take.remote(), []
 

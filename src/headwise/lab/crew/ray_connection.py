@@ -86,4 +86,3 @@ def _keep_standard_output(ray: Any) -> None:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
-
