@@ -72,6 +72,7 @@ def study(name: str, planned: list[Run]) -> Study:
 
 
 POOR = study("poor", [*runs(SOUND, count=4), *runs(RAISES, DIES)])
+LUCKLESS = study("luckless", [*runs(SOUND, count=4), *runs(RECOVERS, RAISES)])
 HOPELESS = study("hopeless", runs(RAISES))
 REFUSED = study("refused", [*runs(SOUND, count=4), *runs(REFUSES)])
 RECOVERING = study("recovering", [*runs(SOUND, count=4), *runs(RECOVERS)])

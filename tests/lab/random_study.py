@@ -36,7 +36,7 @@ def _measure(run: Run) -> Reading:
     time.sleep(fate.milliseconds / 1000)
     if fate.way == RAISES:
         raise ArithmeticError(f"{fate.number} is not for counting")
-    mark = Path(os.environ[MARKS]) / run.key
+    mark = Path(os.environ[MARKS], str(fate.number))
     if fate.way == DIES or (fate.way == ONCE and not mark.exists()):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -80,7 +80,7 @@ def draw(seed: int) -> tuple[Study, dict[str, float], set[str]]:
 def _way(chance: random.Random, number: int) -> str:
     if number == 0:
         return WELL
-    return chance.choices((WELL, ONCE, RAISES, DIES), (100, 2, 4, 1))[0]
+    return chance.choices((WELL, ONCE, RAISES, DIES), (100, 1, 3, 0.5))[0]
 
 
 def _pause(chance: random.Random) -> int:
