@@ -20,6 +20,7 @@ from headwise.studies import run_study, status
 
 sys.path.insert(0, str(Path(__file__).parent))
 import poor_study
+import random_study
 
 CRASH = WorkerDied("gone")
 
@@ -110,6 +111,20 @@ def test_the_time_left_is_that_of_jobs_like_those_that_are_left() -> None:
     assert left.seconds() == pytest.approx(15.0)  # the last job: nobody can help with it
     left.finished(9, 20.0)
     assert left.seconds() == pytest.approx(9.5 * 0.02 / 2)
+
+
+def test_a_long_silence_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three quick jobs are done; the process of the fourth dies again and again."""
+    clock = [100.0]
+    monkeypatch.setattr("headwise.lab.time_left.time.monotonic", lambda: clock[0])
+    left = TimeLeft(jobs(*[1.0] * 4), [0] * 4)
+    clock[0] += 30.0  # until the first worker is up
+    for number in range(3):
+        left.finished(number, 0.001)
+    assert left.seconds() == pytest.approx(0.001)
+    clock[0] += 60.0
+    assert left.seconds() == pytest.approx(60.0)
+    assert left.fraction() == pytest.approx(90 / 150)
 
 
 @pytest.mark.parametrize(
@@ -238,3 +253,17 @@ def test_a_run_that_fails_once_is_like_any_other(
     result = run_study(poor_study.RECOVERING, store=tmp_path / "a.db", jobs=2)
     assert len(result.table) == 5
     assert result.failures == ()
+
+
+def test_the_records_of_a_random_study_are_those_known_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its 41 runs one dies once and two raise; `benchmarks/cluster_random.py` has more."""
+    monkeypatch.setenv(random_study.MARKS, str(tmp_path))
+    study, well, failing = random_study.draw(3)
+    result = run_study(study, store=tmp_path / "a.db", jobs=2)
+    with Store(tmp_path / "a.db") as opened:
+        found = {r.key: r.result["error"] for _, r in opened.records(study.owner, "quick")}
+        failed = {r.key for _, r in opened.records(study.owner, "quick", failed=True)}
+    assert (found, failed) == (well, failing)
+    assert len(result.failures) == 2

@@ -4,7 +4,8 @@ Costs are relative and known to be off by some factor from one kind of run to th
 first seconds go into starting processes. So the time left is not read off the share of the cost:
 a job that runs is extrapolated from its own progress, one that waits from what jobs of its kind
 took, and the sum is shared out over those who work. The rest cannot be shorter than its longest
-job.
+job. And where nobody has said a word for a while, which jobs whose processes die do not, it will
+not be over in less: a silence so far is the best guess of what is left of it.
 """
 
 import time
@@ -23,7 +24,7 @@ class TimeLeft:
     def __init__(self, jobs: Sequence[Job], steps: Sequence[int]) -> None:
         self.slots = 1
         self._jobs, self._steps, self._pace = jobs, steps, Pace()
-        self._begun = time.monotonic()
+        self._begun = self._heard = time.monotonic()
         self._running: dict[int, tuple[float, float]] = {}  # job → fraction, seconds
         self._left: dict[str, Counter[float]] = defaultdict(Counter)  # label → costs to come
         for job in jobs:
@@ -33,6 +34,7 @@ class TimeLeft:
     def progressed(self, job: int, fraction: float, seconds: float) -> None:
         """A job is so far, after so many seconds."""
         self._running[job] = (fraction, seconds)
+        self._heard = time.monotonic()
 
     def finished(self, job: int, seconds: float) -> None:
         """A job is done."""
@@ -43,6 +45,7 @@ class TimeLeft:
     def ended(self, job: int) -> None:
         """A job will not be run any more, done or not."""
         self._running.pop(job, None)
+        self._heard = time.monotonic()
         costs = self._left[self._jobs[job].label]
         costs[self._jobs[job].cost] -= 1
         costs += Counter()  # drops zeros
@@ -66,7 +69,7 @@ class TimeLeft:
             for cost, count in costs.items():
                 if count:
                     total, longest = total + rate * cost * count, max(longest, rate * cost)
-        return max(total / self.slots, longest)
+        return max(total / self.slots, longest, time.monotonic() - self._heard)
 
     def _rates(self) -> dict[str, float]:
         """Seconds a unit of cost by label: from finished jobs, else from those that run."""
