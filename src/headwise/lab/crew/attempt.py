@@ -50,5 +50,5 @@ def attempt(
     except (EOFError, BrokenPipeError, ConnectionResetError):
         raise  # nobody is left to report to
     except Exception as error:
-        return Broken(number, JobError(f"{type(error).__name__}: {error}"))
+        return Broken(number, JobError(f"{type(error).__name__}: {error}".removesuffix(": ")))
     return Finished(number, result, time.monotonic() - begun)
