@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,8 @@ from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
-from headwise.theory.checks import numbers, whole
+from headwise.theory.checks import numbers, shown, whole
+from headwise.theory.directed import floor_float
 from headwise.theory.head_count import lower_bound_exponent
 
 ENOUGH, MEMORISING = "h = D", "one wide head"
@@ -103,12 +105,17 @@ def frontier(
     """
     given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
     asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
-    require(isinstance(tasks, Mapping), "tasks maps a name to a function from a length to a task")
+    require(
+        isinstance(tasks, Mapping) and len(tasks) > 0 and all(map(callable, tasks.values())),
+        f"tasks maps a name to a function from a length to a task, not {shown(tasks)}",
+    )
     require(len(asked) >= 2, "a frontier needs at least two errors")
     listed = isinstance(lengths, Sequence) and not isinstance(lengths, str | bytes)
     require(listed and len(lengths) >= 1, "a frontier needs a list of at least one length")
     lengths = [whole("a length", length) for length in lengths]
     settings = [(name, make(length)) for name, make in tasks.items() for length in lengths]
+    for name, task in settings:
+        require(isinstance(task, Retrieval), f"{name}: {shown(task)} is no Retrieval task")
     rows: list[dict[str, Any]] = []
     for done, (name, task) in enumerate(settings):
         rows += _rows(name, task, asked, box)
@@ -171,8 +178,7 @@ def _too_few(task: Retrieval) -> float | None:
     heads = task.intrinsic_dim - 1
     if heads < 1 or not _assumptions_met(task):
         return None
-    smallest = int(task.membership.sum(0).min())
-    share = smallest / task.length
+    share = floor_float(Fraction(min(task.set_sizes), task.length))
     found = lower_bound_exponent(heads, task.intrinsic_dim, task.length, HEAD_DIM, share)
     return None if found.value is None else float(found.value)
 

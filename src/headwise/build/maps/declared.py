@@ -17,7 +17,7 @@ from jaxtyping import Float
 from headwise.build.maps.relu import UNIT
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
-from headwise.theory.checks import number, shown
+from headwise.theory.checks import not_negative, number
 
 _PAIRS = 1 << 16
 _LATTICE = 20_000  # points of it, at most
@@ -91,11 +91,8 @@ def check(function: Function, box: Box, what: str) -> None:
         "constant (lipschitz=…) or a bound on second derivatives (curvature=…)",
     )
     for name in ("lipschitz", "curvature"):
-        value = getattr(function, name)
-        require(
-            value is None or number(f"{name} of the {what}", value) >= 0,
-            f"{name} of the {what} is {shown(value)}; it is ≥ 0",
-        )
+        if getattr(function, name) is not None:
+            not_negative(f"{name} of the {what}", getattr(function, name))
     for name in ("low", "high"):
         if getattr(function, name) is not None:
             number(f"{name} of the {what}", getattr(function, name))
