@@ -8,7 +8,7 @@ pair; with too few the proof of theorem 2(2) finds one by counting, and this mod
 """
 
 from dataclasses import dataclass, field
-from math import erf, exp, inf, pi, sqrt
+from math import erf, exp, pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,16 +62,14 @@ class Witness(Drawn):
 
     def forced_error(self, lipschitz: float | None = None) -> float:
         """What every readout with this Lipschitz constant (the network's own if None) errs by."""
-        own = self.readout_lipschitz
-        constant = own if lipschitz is None else not_negative("lipschitz", lipschitz)
+        given = self.readout_lipschitz if lipschitz is None else lipschitz
+        constant = not_negative("lipschitz", given)
         return max(0.0, down((self.target_gap - up(constant * self.largest_gap)) / 2))
 
     def forced_lipschitz(self, error: float) -> float:
         """The least Lipschitz constant of a readout that errs by at most `error` on the pair."""
         excess = self.target_gap - 2 * not_negative("error", error)
-        if excess <= 0:
-            return 0.0
-        return down(excess / self.largest_gap) if self.largest_gap > 0 else inf
+        return down(excess / self.largest_gap) if excess > 0 else 0.0
 
     @property
     def largest_gap(self) -> float:
@@ -149,17 +147,15 @@ def witness(
     require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
     require(task.token_dim == net.shape.token_dim, "the network's tokens are not the task's")
     require(net.shape.outputs == 1, "a witness is for networks with one output")
-    starts, steps = whole("starts", starts, least=2), whole("steps", steps, least=2)
-    seed = whole("seed", seed, least=0)
-    size = 2 * task.length * task.token_dim * (1 + net.shape.embed_dim)
-    check_numbers(starts * size, "the starts of the search take {} numbers")
-    if lipschitz is not None:
-        lipschitz = not_negative("lipschitz", lipschitz)
-    usual = (0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX
-    low, high = usual if box is None else check_box(box)
     exact = in_double_precision(net)
     own = readout_lipschitz(exact)
-    constant = own if lipschitz is None else lipschitz
+    starts, steps = whole("starts", starts, least=2), whole("steps", steps, least=2)
+    seed = whole("seed", seed, least=0)
+    constant = own if lipschitz is None else not_negative("lipschitz", lipschitz)
+    size = 2 * task.length * task.token_dim * (1 + net.shape.embed_dim)
+    check_numbers(starts * size, "the starts of the search take {} numbers")
+    usual = (0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX
+    low, high = usual if box is None else check_box(box)
     rng = np.random.default_rng([seed, 0x517])
     pairs = _starts(exact, task, (low, high), starts, rng)
     lowest, highest = torch.full_like(pairs, low), torch.full_like(pairs, high)

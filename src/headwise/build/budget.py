@@ -21,7 +21,7 @@ GAUSSIAN_REACH = 40.0
 FLOAT_SHARE = 0.005
 """Of the asked error, kept for rounding."""
 _BYTES = 8  # a number in double precision
-_TINY = 1e-30
+_TINY, _HUGE = 1e-30, 1e300
 _SHARES = np.linspace(0.1, 0.9, 9)
 
 
@@ -126,7 +126,8 @@ def in_reach(name: str, value: float) -> float:
     """A positive number that arithmetic in double precision can work with."""
     number = positive(name, value)
     require(
-        number >= _TINY, f"{name} is {number:g}; the least that can be worked with is {_TINY:g}"
+        _TINY <= number <= _HUGE,
+        f"{name} is {number:g}; from {_TINY:g} to {_HUGE:g} can be worked with",
     )
     return number
 
@@ -142,9 +143,7 @@ def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     )
 
 
-def check_numbers(
-    count: int, sentence: str, help_: str = "", limit: int | None = None
-) -> None:
+def check_numbers(count: int, sentence: str, help_: str = "", limit: int | None = None) -> None:
     """Refuse more numbers than fit; the sentence says what they are, {} how many."""
     limit = _half_of_memory() if limit is None else limit
     require(

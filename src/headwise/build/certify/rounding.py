@@ -8,6 +8,7 @@ all of them, so the bound holds whether `nets.class_token` folds them together f
 """
 
 from collections.abc import Mapping
+from math import inf, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -124,13 +125,13 @@ def _attention(
     scale = 1 / layer.qk_dim**0.5 if shape.scaled else 1.0
     direction = scale * np.einsum("hq,hqe->he", query, np.abs(key))
     folded = direction @ np.abs(weight)  # (heads, terms)
-    folding = gamma(2 * shape.embed_dim + layer.qk_dim + terms + _WEIGHT_ROUNDINGS, unit)
+    folding = _gamma(2 * shape.embed_dim + layer.qk_dim + terms + _WEIGHT_ROUNDINGS, unit)
     computed = hidden.size + hidden.error
     sizes = folded @ computed + direction @ np.abs(bias)  # of scores
     scores = folded @ hidden.error + folding * sizes + direction @ pending
     scores = scores + 3 * unit * sizes  # the softmax subtracts the largest score
 
-    pooling = gamma(2 * length + _SOFTMAX_ROUNDINGS, unit)
+    pooling = _gamma(2 * length + _SOFTMAX_ROUNDINGS, unit)
     mixed = np.einsum("hve,ef->hvf", np.abs(value), np.abs(weight)).reshape(-1, terms)
     peak = _peak(hidden.peak, sizes, folded, direction, query, mixed)
     pooled = Tracked(hidden.size, hidden.error + pooling * computed, peak)
@@ -177,8 +178,19 @@ def _linear(
     size = scale @ rows.size + bias
     carried = scale @ rows.error
     terms = weight.shape[1] + extra + _WEIGHT_ROUNDINGS
-    error = carried + gamma(terms, unit) * (size + carried) + slack
+    error = carried + _gamma(terms, unit) * (size + carried) + slack
     return Tracked(size, error, _peak(rows.peak, size, error))
+
+
+def _gamma(terms: int, unit: float = DOUBLE.unit) -> float:
+    """γ of so many terms; refused where it promises nothing."""
+    found = gamma(terms, unit)
+    require(
+        found < inf,
+        f"there is no certificate at a unit round-off of 2^{log2(unit):.0f}: nothing is promised "
+        f"of a sum of {terms:,} terms",
+    )
+    return found
 
 
 def _peak(*sizes: float | np.ndarray) -> float:
@@ -211,13 +223,13 @@ def representation_rounding(
         own = np.abs(params["layers.0.value.weight"]) @ key
         own = own + np.abs(params["layers.0.value.bias"])
         terms = 2 * shape.embed_dim + layer.qk_dim + _WEIGHT_ROUNDINGS
-        error = np.maximum(heads.error, gamma(terms) * own)
+        error = np.maximum(heads.error, _gamma(terms) * own)
         heads = Tracked(np.maximum(heads.size, own), error, heads.peak)
         queries = np.abs(params["layers.0.query.weight"]) @ token
         queries = (queries + np.abs(params["layers.0.query.bias"])).reshape(layer.heads, -1)
         keys = np.abs(params["layers.0.key.weight"]) @ key
         keys = (keys + np.abs(params["layers.0.key.bias"])).reshape(layer.heads, -1)
-        scores = np.maximum(scores, gamma(terms) * (queries * keys).sum(1))
+        scores = np.maximum(scores, _gamma(terms) * (queries * keys).sum(1))
     moved = np.tanh(scores / 2).repeat(layer.v_dim) * 2 * heads.size
     mixed = _linear(
         Tracked(heads.size, heads.error + moved, heads.peak),
