@@ -9,6 +9,7 @@ import numpy as np
 
 from headwise.build._memorise import plan_memorise
 from headwise.build._retrieval import HEAD_DIM, plan_retrieval
+from headwise.build.budget import in_reach
 from headwise.build.built import Design
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
@@ -103,8 +104,12 @@ def frontier(
     fewer heads is a rate whose constant is unknown: `exponent` holds its slope, and no number of
     parameters follows from it. It is None where the theorem is vacuous or does not apply.
     """
-    given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
-    asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
+    require(
+        isinstance(errors, Iterable) and not isinstance(errors, Mapping | str | bytes),
+        f"errors must be a list of at least two numbers, not {shown(errors)}",
+    )
+    given = errors if isinstance(errors, np.ndarray) else list(errors)
+    asked = sorted({in_reach("an error", each) for each in numbers("errors", given)}, reverse=True)
     require(
         isinstance(tasks, Mapping) and len(tasks) > 0 and all(map(callable, tasks.values())),
         f"tasks maps a name to a function from a length to a task, not {shown(tasks)}",

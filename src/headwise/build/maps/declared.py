@@ -8,11 +8,13 @@ one half is never flatter: halving a pair again and again leads to the steepest 
 ends.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from headwise.build.maps.relu import UNIT
 from headwise.core.errors import InputError, require
@@ -62,16 +64,12 @@ def declarations(function: Function, what: str) -> tuple[str, ...]:
 
 def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: str) -> np.ndarray:
     """(count, outputs) in double precision; an outer map has one output."""
-    try:
-        with torch.no_grad():
-            values = function(torch.from_numpy(points)).double().numpy()
-    except InputError:
-        raise
-    except Exception as error:  # whatever the user's code raises becomes a sentence
-        raise InputError(
-            f"the {what}, called on a tensor of shape {points.shape}, raised "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    with torch.no_grad():
+        values = answer_of(
+            lambda tokens: function(tokens).double().numpy(),
+            torch.from_numpy(points),
+            f"the {what}",
+        )
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
     wanted = function.count if what == "features" else 1
     require(
@@ -81,6 +79,19 @@ def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: 
     )
     require(bool(np.isfinite(rows).all()), f"the {what} return NaN or infinite values in the box")
     return rows
+
+
+def answer_of(function: Callable[[Tensor], Any], points: Tensor, what: str) -> Any:
+    """What the user's code returns; whatever it raises becomes a sentence."""
+    try:
+        return function(points)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{what}, called on a tensor of shape {tuple(points.shape)}, raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def check(function: Function, box: Box, what: str) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headwise.build.maps.declared import answer_of
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Bowl, Function
 from headwise.tasks.retrieval import Retrieval
@@ -63,7 +64,7 @@ def as_retrieval(
         # Features that no sequence has lead outside the cube, where the function is not asked.
         sequences = torch.stack(places, -2).clamp(0, 1)
         batch = sequences.shape[:-2]
-        values = _answer(function, sequences.reshape(-1, length, token_dim))
+        values = answer_of(function, sequences.reshape(-1, length, token_dim), "function")
         if not isinstance(values, Tensor) or values.numel() != max(1, int(np.prod(batch))):
             raise InputError("function must return one number for each sequence")
         return values.reshape(batch)
@@ -82,18 +83,6 @@ def as_retrieval(
         subsets=tuple((t,) for t in range(length) for _ in range(token_dim + 1)),
         inputs="uniform",
     )
-
-
-def _answer(function: Callable[[Tensor], Tensor], sequences: Tensor) -> Tensor:
-    try:
-        return function(sequences)
-    except InputError:
-        raise
-    except Exception as error:  # whatever the user's code raises becomes a sentence
-        raise InputError(
-            f"function, called on a tensor of shape {tuple(sequences.shape)}, raised "
-            f"{type(error).__name__}: {error}"
-        ) from error
 
 
 def _centres(length: int, dim: int) -> list[np.ndarray]:
