@@ -194,5 +194,5 @@ def test_a_run_needs_a_training_that_fits_its_network() -> None:
         kind_of(replace(streamed, net=streamed.training))
     with pytest.raises(InputError, match="'tokens' has as its measure None, not Training"):
         kind_of(replace(streamed, measure=fixed.training))
-    with pytest.raises(InputError, match="no kind of run is called 'none'; there are .*built, "):
+    with pytest.raises(InputError, match=r"no kind of run is called 'none'; there are .*built, "):
         kind_of(replace(streamed, kind="none"))
