@@ -122,10 +122,12 @@ def frontier(
     for name, task in settings:
         require(isinstance(task, Retrieval), f"{name}: {shown(task)} is no Retrieval task")
     rows: list[dict[str, Any]] = []
+    notes: dict[str, None] = {}  # in order, each once
     for done, (name, task) in enumerate(settings):
-        rows += _rows(name, task, asked, box)
+        found, declared = _rows(name, task, asked, box)
+        rows += found
+        notes |= dict.fromkeys([_why_no_bound(name, task), *declared])
         on_progress((done + 1) / len(settings), "frontier")
-    notes = dict.fromkeys(_why_no_bound(name, task) for name, task in settings)
     return Frontier(tuple(rows), tuple(note for note in notes if note))
 
 
@@ -139,19 +141,22 @@ def _why_no_bound(name: str, task: Retrieval) -> str:
 
 def _rows(
     name: str, task: Retrieval, errors: list[float], box: tuple[float, float] | None
-) -> list[dict[str, Any]]:
-    """The two curves of a task."""
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The two curves of a task, and the declared constants that its certificates rest on."""
     dims, wide = task.intrinsic_dim, task.length * task.token_dim
+    designs = [plan_retrieval(task, error, box=box) for error in errors]
     enough = [
-        _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
-        for error in errors
+        _built_row(name, task, ENOUGH, error, design, dims)
+        for error, design in zip(errors, designs, strict=True)
     ]
     memorising = [
         _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
         for error in errors
     ]
     exponent = _too_few(task)
-    return [row | {"exponent": exponent} for row in enough + memorising]
+    known = designs[0].known
+    declared = [f"{name}: {each}" for each in (*known.features.declared, *known.outer.declared)]
+    return [row | {"exponent": exponent} for row in enough + memorising], declared
 
 
 def _built_row(
