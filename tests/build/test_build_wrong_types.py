@@ -47,6 +47,8 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (build.check_network_assumptions, {"net": NET, "box": (0.0, 1.0)}),
     (BUILT.certificate.attack, {"seconds": 0.01, "seed": 0, "rounds": 1}),
     (BUILT.at_length, {"length": 3}),
+    (build.frontier, {"lengths": [4], "tasks": {"extremes": max_plus_min}, "errors": (0.3, 0.2)}),
+    (build.compare_witnesses, {"nets": {"one": {1: NET}}, "task": TASK, "steps": 2, "starts": 2}),
     (BUILT.attention, {"sequences": 2, "seed": 0}),
     (BUILT.to, {"dtype": torch.float32}),
 ]

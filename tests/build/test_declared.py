@@ -100,3 +100,9 @@ def test_code_that_raises_becomes_a_sentence() -> None:
 
     with pytest.raises(InputError, match=r"the features, called on a tensor .* raised KeyError"):
         build.retrieval(declared(broken, 1.0), 0.1)
+
+
+def test_a_frontier_names_the_declared_constants_of_its_certificates() -> None:
+    tasks = {"line": lambda length: declared(lambda x: 0.5 * x, 1.0)}
+    found = build.frontier([4], tasks=tasks, errors=(0.3, 0.2))
+    assert "line: Declared, not proved: the features have a Lipschitz constant of 1" in str(found)

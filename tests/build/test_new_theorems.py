@@ -128,17 +128,39 @@ def test_a_function_of_one_token_becomes_a_certified_network() -> None:
         build.as_retrieval(targets, 5, 1)
 
 
+def test_a_function_is_asked_inside_the_cube_only() -> None:
+    asked = []
+
+    def root(x: torch.Tensor) -> torch.Tensor:
+        asked.append((float(x.detach().min()), float(x.detach().max())))
+        return (0.01 + x[:, 0, 0]).sqrt()  # NaN below −0.01
+
+    built = build.retrieval(build.as_retrieval(root, 1, 1, lipschitz=5.0), 0.3)
+    assert built.certificate.attack(rounds=1).holds
+    assert min(low for low, _ in asked) >= 0
+    assert max(high for _, high in asked) <= 1
+
+
+def test_the_nearly_full_layer_refuses_points_that_it_is_not_exact_for() -> None:
+    layer = build.nearly_full_rank_layer(4)
+    for tokens in (torch.ones(1, 3, 4), torch.full((1, 3, 4), torch.nan)):
+        with pytest.raises(InputError, match="two orthogonal points"):
+            layer(tokens)
+
+
 def test_assumption_one_is_checked_on_the_network() -> None:
     net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=2), seed=0)
     found = {each.name: each.holds for each in build.check_network_assumptions(net)}
     assert found["the readout's activation is 1-Lipschitz"] is False  # GELU
-    assert found["the attention matrices' entries are at most 1"] is True
+    assert found["the value and output maps' entries are at most 1"] is True
     with torch.no_grad():
         net.get_parameter("embed.1.weight").mul_(1e-3)
-        net.get_parameter("layers.0.key.weight").mul_(1e3)
+        net.get_parameter("layers.0.key.weight").mul_(1e3)  # β takes that
+        net.get_parameter("layers.0.value.weight").mul_(1e3)
     found = {each.name: each.holds for each in build.check_network_assumptions(net)}
     assert found["the embedded tokens have norm at most 1"] is True
-    assert found["the attention matrices' entries are at most 1"] is False
+    assert found["the query and key maps' entries are at most 1, but for a factor β"] is True
+    assert found["the value and output maps' entries are at most 1"] is False
     with torch.no_grad():
         net.get_parameter("embed.1.bias").add_(1.0)
     found = {each.name: each.holds for each in build.check_network_assumptions(net)}

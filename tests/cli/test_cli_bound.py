@@ -6,7 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from headwise.theory.head_count import lower_bound_exponent
-from headwise.theory.rank import error_lower_bound, heads_needed
+from headwise.theory.rank import (
+    banded_error_bound,
+    error_lower_bound,
+    exact_below_full_rank,
+    heads_needed,
+)
 from headwise.theory.saturation import attention_shift, output_shift, row_distance
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -19,6 +24,14 @@ HEAD_COUNT = "bound head-count --heads 2 --intrinsic-dim 4 --length 128 --head-d
     [
         (HEAD_COUNT, lower_bound_exponent(2, 4, 128, 8)),
         (f"{HEAD_COUNT} --set-fraction 1", lower_bound_exponent(2, 4, 128, 8, 1)),
+        (
+            f"{HEAD_COUNT} --readout-layers 5",
+            lower_bound_exponent(2, 4, 128, 8, readout_layers=5),
+        ),
+        ("bound nearly-full-rank --dim 16", exact_below_full_rank(16)),
+        ("bound nearly-full-rank --dim 15", exact_below_full_rank(15)),
+        ("bound bands --dim 4 --rank 1 --heads 2", banded_error_bound(4, 1, 2)),
+        ("bound bands --dim 4 --rank 4 --heads 2", banded_error_bound(4, 4, 2)),
         ("bound rank --dim 64 --rank 8 --heads 8", error_lower_bound(64, 8, 8)),
         ("bound rank --dim 64 --rank 8 --error 0.1", heads_needed(64, 8, 0.1)),
         (
@@ -51,6 +64,13 @@ def test_words_and_json_say_what_the_library_says(command: str, bound: object, r
         ("bound saturation --epsilon 0", "epsilon must be a number above 0"),
         ("bound saturation --epsilon 1 --length 8", "score_bound and length together"),
         (f"{HEAD_COUNT} --heads 0", "heads must be a whole number"),
+        (f"{HEAD_COUNT} --readout-layers 3", "readout_layers must be 2 or 5"),
+        ("bound nearly-full-rank --dim 1", "dim must be a whole number"),
+        ("bound bands --dim 65 --rank 1 --heads 1", "dim must be a whole number from 2 to 64"),
+        (
+            "bound extraction --kernel missing.npy --heads 3 --head-dim 8",
+            "cannot read an array from missing.npy",
+        ),
         (f"{HEAD_COUNT} --length 0", "length must be a whole number"),
     ],
 )

@@ -4,20 +4,24 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwise.core.errors import InputError
 from headwise.theory import BoundVerdict
+from headwise.theory.allocation import extraction_bound
+from headwise.theory.bound import readable
 from headwise.theory.head_count import (
     heads_needed,
     lower_bound_exponent,
     softmax_leakage,
     softmax_min_error,
 )
-from headwise.theory.rank import error_lower_bound, vote_error
+from headwise.theory.rank import banded_error_bound, error_lower_bound, vote_error
 from headwise.theory.rank import heads_needed as rank_heads
-from headwise.theory.saturation import attention_shift, row_distance
+from headwise.theory.saturation import attention_shift, output_shift, row_distance
 
 mpmath.mp.dps = 50
 
@@ -139,3 +143,26 @@ def test_one_dimension_a_head_is_promised_nothing() -> None:
 
 def test_more_features_than_tokens_are_no_mistake() -> None:
     assert lower_bound_exponent(2, 9, 5, 2).verdict is BoundVerdict.VACUOUS
+
+
+def test_upper_bounds_that_underflow_do_not_become_zero() -> None:
+    assert output_shift(1e-300, 1e-300).value > 0
+    assert softmax_min_error(2, 5e-324).value > 0
+    assert softmax_leakage(0, 1.0, 1.0, 1.0).value == 0  # exactly: nothing is ignored
+
+
+def test_a_large_number_is_read_as_it_is() -> None:
+    assert readable(10**45 - 1) == "9.99e+44"
+    assert readable(10**45) == "1.00e+45"
+    assert readable(10**15 - 1) == "1e+15"
+
+
+def test_a_kernel_whose_squares_overflow_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 1e"):
+        extraction_bound(np.full((2, 2, 2), 1e308), 1, 1)
+
+
+def test_the_banded_bound_says_how_much_of_the_target_it_counted() -> None:
+    few = banded_error_bound(16, 1, 1, highest_degree=5)
+    assert few.value is None or few.value < 0.01
+    assert any("of the target; more can only raise" in each for each in few.assumptions)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from headwise.build._memorise import plan_memorise
 from headwise.build._retrieval import HEAD_DIM, plan_retrieval
+from headwise.build.budget import in_reach
 from headwise.build.built import Design
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
@@ -16,7 +18,8 @@ from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
-from headwise.theory.checks import numbers, whole
+from headwise.theory.checks import numbers, shown, whole
+from headwise.theory.directed import floor_float
 from headwise.theory.head_count import lower_bound_exponent
 
 ENOUGH, MEMORISING = "h = D", "one wide head"
@@ -101,19 +104,30 @@ def frontier(
     fewer heads is a rate whose constant is unknown: `exponent` holds its slope, and no number of
     parameters follows from it. It is None where the theorem is vacuous or does not apply.
     """
-    given = errors if isinstance(errors, np.ndarray | Sequence) else list(errors)
-    asked = sorted(set(numbers("errors", given).tolist()), reverse=True)
-    require(isinstance(tasks, Mapping), "tasks maps a name to a function from a length to a task")
+    require(
+        isinstance(errors, Iterable) and not isinstance(errors, Mapping | str | bytes),
+        f"errors must be a list of at least two numbers, not {shown(errors)}",
+    )
+    given = errors if isinstance(errors, np.ndarray) else list(errors)
+    asked = sorted({in_reach("an error", each) for each in numbers("errors", given)}, reverse=True)
+    require(
+        isinstance(tasks, Mapping) and len(tasks) > 0 and all(map(callable, tasks.values())),
+        f"tasks maps a name to a function from a length to a task, not {shown(tasks)}",
+    )
     require(len(asked) >= 2, "a frontier needs at least two errors")
     listed = isinstance(lengths, Sequence) and not isinstance(lengths, str | bytes)
     require(listed and len(lengths) >= 1, "a frontier needs a list of at least one length")
     lengths = [whole("a length", length) for length in lengths]
     settings = [(name, make(length)) for name, make in tasks.items() for length in lengths]
+    for name, task in settings:
+        require(isinstance(task, Retrieval), f"{name}: {shown(task)} is no Retrieval task")
     rows: list[dict[str, Any]] = []
+    notes: dict[str, None] = {}  # in order, each once
     for done, (name, task) in enumerate(settings):
-        rows += _rows(name, task, asked, box)
+        found, declared = _rows(name, task, asked, box)
+        rows += found
+        notes |= dict.fromkeys([_why_no_bound(name, task), *declared])
         on_progress((done + 1) / len(settings), "frontier")
-    notes = dict.fromkeys(_why_no_bound(name, task) for name, task in settings)
     return Frontier(tuple(rows), tuple(note for note in notes if note))
 
 
@@ -127,19 +141,22 @@ def _why_no_bound(name: str, task: Retrieval) -> str:
 
 def _rows(
     name: str, task: Retrieval, errors: list[float], box: tuple[float, float] | None
-) -> list[dict[str, Any]]:
-    """The two curves of a task."""
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The two curves of a task, and the declared constants that its certificates rest on."""
     dims, wide = task.intrinsic_dim, task.length * task.token_dim
+    designs = [plan_retrieval(task, error, box=box) for error in errors]
     enough = [
-        _built_row(name, task, ENOUGH, error, plan_retrieval(task, error, box=box), dims)
-        for error in errors
+        _built_row(name, task, ENOUGH, error, design, dims)
+        for error, design in zip(errors, designs, strict=True)
     ]
     memorising = [
         _built_row(name, task, MEMORISING, error, plan_memorise(task, error, box=box), 1, wide)
         for error in errors
     ]
     exponent = _too_few(task)
-    return [row | {"exponent": exponent} for row in enough + memorising]
+    known = designs[0].known
+    declared = [f"{name}: {each}" for each in (*known.features.declared, *known.outer.declared)]
+    return [row | {"exponent": exponent} for row in enough + memorising], declared
 
 
 def _built_row(
@@ -171,8 +188,7 @@ def _too_few(task: Retrieval) -> float | None:
     heads = task.intrinsic_dim - 1
     if heads < 1 or not _assumptions_met(task):
         return None
-    smallest = int(task.membership.sum(0).min())
-    share = smallest / task.length
+    share = floor_float(Fraction(min(task.set_sizes), task.length))
     found = lower_bound_exponent(heads, task.intrinsic_dim, task.length, HEAD_DIM, share)
     return None if found.value is None else float(found.value)
 

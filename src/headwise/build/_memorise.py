@@ -181,8 +181,7 @@ def plan_memorise(
 
 def _shape(task: Retrieval, plans: MapPlans, levels: tuple[int, ...]) -> ClassTokenShape:
     places = task.length * task.token_dim
-    sizes = task.membership.numpy().sum(0)
-    counting = int(sum(int(size) * n for size, n in zip(sizes, levels, strict=True)))
+    counting = sum(size * n for size, n in zip(task.set_sizes, levels, strict=True))
     per_token = tuple(task.length * width for width in plans.features.widths)
     return ClassTokenShape(
         token_dim=task.token_dim,

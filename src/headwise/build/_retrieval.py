@@ -235,25 +235,20 @@ class RetrievalRecipe(Recipe):
         }
 
     def _leaks(self, task: Retrieval, noise: np.ndarray) -> np.ndarray:
-        inside = task.membership.numpy().sum(0)
+        """What the gated positions do to each z_i; all that they can where noise opens the gate."""
         ranges = self.known.features.high - self.known.features.low
-        return np.array(
-            [
-                softmax_leakage(
-                    int(task.length - inside[i]),
-                    self.temperature,
-                    float(self.gates[i] - 2 * noise[i]),
-                    max(float(ranges[i]), 1e-300),
-                ).value
-                for i in range(task.intrinsic_dim)
-            ]
-        )
+        leaks = []
+        for size, gate, width in zip(task.set_sizes, self.gates - 2 * noise, ranges, strict=True):
+            outside, width = task.length - size, max(float(width), 1e-300)
+            shut = outside == 0 or gate > 0
+            found = softmax_leakage(outside, self.temperature, max(float(gate), 1e-300), width)
+            leaks.append(found.value if shut else width)
+        return np.array(leaks)
 
 
 def _softmax_errors(task: Retrieval, temperature: float) -> np.ndarray:
     """W((|S_i| − 1)/e)·τ for each feature."""
-    sizes = task.membership.numpy().sum(0)
-    return np.array([softmax_min_error(int(size), temperature).value for size in sizes])
+    return np.array([softmax_min_error(size, temperature).value for size in task.set_sizes])
 
 
 def _softmax_term(task: Retrieval, what: KnownTask, temperature: float) -> float:

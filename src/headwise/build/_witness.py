@@ -2,13 +2,13 @@
 
 All that a readout sees of an input X is z(X), the class token after attention. If
 |z(X) − z(X')| = δ and the targets of X and X' are Δ apart, then an L-Lipschitz readout gives the
-two outputs at most Lδ apart, so on one of them it errs by at least (Δ − Lδ)/2. No training of the
-readout can repair that. With enough heads there is no such pair; with too few the proof of theorem
-2(2) finds it by counting, and this module by optimisation.
+two outputs at most Lδ apart, so on one of them it errs by at least (Δ − Lδ)/2: only a readout that
+is steeper than L does better on the pair. With enough heads and the right weights there is no such
+pair; with too few the proof of theorem 2(2) finds one by counting, and this module by optimisation.
 """
 
 from dataclasses import dataclass, field
-from math import erf, exp, inf, pi, sqrt
+from math import erf, exp, pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +16,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.build.budget import check_box
+from headwise.build.budget import check_box, check_numbers
 from headwise.build.certify.rounding import representation_rounding
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
-from headwise.theory.checks import number, positive, shown, whole
+from headwise.theory.checks import not_negative, positive, shown, whole
 from headwise.theory.directed import UNIT, down, up
 
 GAUSSIAN_BOX = (-3.0, 3.0)
@@ -62,20 +62,20 @@ class Witness(Drawn):
 
     def forced_error(self, lipschitz: float | None = None) -> float:
         """What every readout with this Lipschitz constant (the network's own if None) errs by."""
-        constant = self.readout_lipschitz if lipschitz is None else number("lipschitz", lipschitz)
+        given = self.readout_lipschitz if lipschitz is None else lipschitz
+        constant = not_negative("lipschitz", given)
         return max(0.0, down((self.target_gap - up(constant * self.largest_gap)) / 2))
 
     def forced_lipschitz(self, error: float) -> float:
         """The least Lipschitz constant of a readout that errs by at most `error` on the pair."""
-        excess = self.target_gap - 2 * number("error", error)
-        if excess <= 0:
-            return 0.0
-        return down(excess / self.largest_gap) if self.largest_gap > 0 else inf
+        excess = self.target_gap - 2 * not_negative("error", error)
+        return down(excess / self.largest_gap) if excess > 0 else 0.0
 
     @property
     def largest_gap(self) -> float:
         """δ as computed, and what rounding may have hidden of it."""
-        return up(self.representation_gap + self.rounding)
+        doubt = (self.representations.shape[1] + 8) * UNIT  # of the norm of the difference
+        return up(self.representation_gap + self.rounding, doubt)
 
     def to_data(self) -> dict[str, Any]:
         """The witness as JSON data, the two inputs included."""
@@ -147,15 +147,15 @@ def witness(
     require(isinstance(task, Retrieval), f"task must be a Retrieval, not {shown(task)}")
     require(task.token_dim == net.shape.token_dim, "the network's tokens are not the task's")
     require(net.shape.outputs == 1, "a witness is for networks with one output")
-    starts, steps = whole("starts", starts, least=2), whole("steps", steps, least=2)
-    seed = whole("seed", seed, least=0)
-    if lipschitz is not None:
-        lipschitz = number("lipschitz", lipschitz)
-    usual = (0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX
-    low, high = usual if box is None else check_box(box)
     exact = in_double_precision(net)
     own = readout_lipschitz(exact)
-    constant = own if lipschitz is None else lipschitz
+    starts, steps = whole("starts", starts, least=2), whole("steps", steps, least=2)
+    seed = whole("seed", seed, least=0)
+    constant = own if lipschitz is None else not_negative("lipschitz", lipschitz)
+    size = 2 * task.length * task.token_dim * (1 + net.shape.embed_dim)
+    check_numbers(starts * size, "the starts of the search take {} numbers")
+    usual = (0.0, 1.0) if task.inputs == "uniform" else GAUSSIAN_BOX
+    low, high = usual if box is None else check_box(box)
     rng = np.random.default_rng([seed, 0x517])
     pairs = _starts(exact, task, (low, high), starts, rng)
     lowest, highest = torch.full_like(pairs, low), torch.full_like(pairs, high)

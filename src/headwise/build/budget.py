@@ -21,7 +21,7 @@ GAUSSIAN_REACH = 40.0
 FLOAT_SHARE = 0.005
 """Of the asked error, kept for rounding."""
 _BYTES = 8  # a number in double precision
-_TINY = 1e-30
+_TINY, _HUGE = 1e-30, 1e300
 _SHARES = np.linspace(0.1, 0.9, 9)
 
 
@@ -66,8 +66,11 @@ def known_task(
         ]
     dim = task.token_dim
     domain = Box(np.full(dim, low), np.full(dim, high))
-    features = known_features(task.features, domain)
-    outer = known_outer(task.outer, Box(features.low, features.high))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused here
+        features = known_features(task.features, domain)
+        _check_finite(features, "features reach")
+        outer = known_outer(task.outer, Box(features.low, features.high))
+        _check_finite(outer, "target reaches")
     unbounded = task.inputs == "gaussian" and box is None
     if unbounded and (bounded or task.subsets or not (features.exact and outer.exact)):
         raise InputError(
@@ -77,6 +80,13 @@ def known_task(
     assumptions.append("The task's maps are what they compute in double precision.")
     assumptions += [*features.declared, *outer.declared]
     return KnownTask(features, outer, domain, box, tuple(assumptions))
+
+
+def _check_finite(known: KnownMap, what: str) -> None:
+    require(
+        bool(np.isfinite(known.terms).all() and np.isfinite(known.high - known.low).all()),
+        f"the {what} numbers beyond double precision on this box of tokens: give a smaller box",
+    )
 
 
 def check_box(box: tuple[float, float]) -> tuple[float, float]:
@@ -116,7 +126,8 @@ def in_reach(name: str, value: float) -> float:
     """A positive number that arithmetic in double precision can work with."""
     number = positive(name, value)
     require(
-        number >= _TINY, f"{name} is {number:g}; the least that can be worked with is {_TINY:g}"
+        _TINY <= number <= _HUGE,
+        f"{name} is {number:g}; from {_TINY:g} to {_HUGE:g} can be worked with",
     )
     return number
 
@@ -124,11 +135,21 @@ def in_reach(name: str, value: float) -> float:
 def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     """Refuse a network that would not fit, before anything of its size is allocated."""
     limit = _half_of_memory() if max_bytes is None else whole("max_bytes", max_bytes, most=None)
-    count = shape.params()["total"]
+    check_numbers(
+        shape.params()["total"],
+        "the network would have {} parameters",
+        ". A larger error or max_bytes=… help",
+        limit,
+    )
+
+
+def check_numbers(count: int, sentence: str, help_: str = "", limit: int | None = None) -> None:
+    """Refuse more numbers than fit; the sentence says what they are, {} how many."""
+    limit = _half_of_memory() if limit is None else limit
     require(
         _BYTES * count <= limit,
-        f"the network would have {readable(count)} parameters, {_size(_BYTES * count)} in double "
-        f"precision; the limit is {_size(limit)}. A larger error or max_bytes=… help",
+        f"{sentence.format(readable(count))}, {_size(_BYTES * count)} in double precision; the "
+        f"limit is {_size(limit)}{help_}",
     )
 
 

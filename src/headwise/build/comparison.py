@@ -58,6 +58,7 @@ def compare_witnesses(
     """
     require(
         isinstance(nets, Mapping)
+        and any(nets.values())
         and all(isinstance(by, Mapping) for by in nets.values())
         and all(isinstance(net, ClassTokenNet) for by in nets.values() for net in by.values()),
         f"nets maps a group to its networks by number of heads, not {shown(nets)}",

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from headwise.build.budget import check_numbers
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
 from headwise.theory.checks import one_of, whole
 from headwise.theory.rank import fit_random_features
@@ -37,6 +38,7 @@ def random_features_layer(
     dim, heads = whole("dim", dim, least=2), whole("heads", heads, most=MOST_HEADS)
     seed = whole("seed", seed, least=0)
     one_of("draw", draw, ("aligned", "independent"))
+    check_numbers(heads * (2 * dim + heads), "the heads and their products are {} numbers")
     rng = np.random.default_rng([dim, heads, seed, 0x5EED])
     queries = rng.standard_normal((heads, dim))
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)

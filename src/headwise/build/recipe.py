@@ -77,6 +77,7 @@ class Recipe(ABC):
             task=task,
             net=net,
             box=self.known.box,
+            constant_error=float((self.known.outer.high - self.known.outer.low).max()) / 2,
             tie_gaps=tie_gaps,
         )
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from headwise.build.budget import check_numbers
 from headwise.nets import AttentionShape, EncoderNet, EncoderShape
 from headwise.tasks import Neighbours
 from headwise.theory.checks import whole
@@ -62,6 +63,7 @@ def vote_task(dim: int) -> Neighbours:
 def majority_vote(dim: int, heads: int, seed: int = 0) -> EncoderNet:
     """The two-layer transformer; its tokens are those of `vote_task(dim)`."""
     dim, heads, seed = whole("dim", dim), whole("heads", heads), whole("seed", seed, least=0)
+    check_numbers(4 * heads * (2 * dim + 3), "the vote's heads have {} numbers")
     task = vote_task(dim)
     at = Parts.of(dim, task.position_dim)
     first, second = task.codes()

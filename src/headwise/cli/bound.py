@@ -34,6 +34,7 @@ def head_count(
     set_fraction: Annotated[
         float, typer.Option(help="Share of the positions that each feature looks at.")
     ] = 0.25,
+    readout_layers: Annotated[int, typer.Option(help="Layers of the readout: 2 or 5.")] = 2,
     as_json: AsJson = False,
 ) -> None:
     """How fast the parameters of a network with too few heads must grow as its error falls.
@@ -42,7 +43,15 @@ def head_count(
     """
     from headwise.theory.head_count import lower_bound_exponent
 
-    _show(lower_bound_exponent(heads, intrinsic_dim, length, head_dim, set_fraction), as_json)
+    found = lower_bound_exponent(
+        heads,
+        intrinsic_dim,
+        length,
+        head_dim,
+        set_fraction,
+        readout_layers=readout_layers,  # type: ignore[arg-type]
+    )
+    _show(found, as_json)
 
 
 @app.command("phase-map")

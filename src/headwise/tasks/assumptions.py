@@ -45,7 +45,7 @@ def _inputs_in_cube(task: Retrieval) -> Assumption:
 
 
 def _large_subsets(task: Retrieval) -> Assumption:
-    smallest = min((len(set(subset)) for subset in task.subsets), default=task.length)
+    smallest = min(task.set_sizes)
     return Assumption(
         "every subset holds at least a quarter of the positions",
         4 * smallest >= task.length,

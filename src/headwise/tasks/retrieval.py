@@ -111,6 +111,13 @@ class Retrieval:
             inside[list(subset), feature] = True
         return inside
 
+    @property
+    def set_sizes(self) -> tuple[int, ...]:
+        """How many positions each feature looks at; costs nothing, however long the sequence."""
+        if not self.subsets:
+            return (self.length,) * self.intrinsic_dim
+        return tuple(len(set(subset)) for subset in self.subsets)
+
     def variance(self, count: int = 1 << 14) -> float:
         """Variance of the target, estimated from `count` sequences of a fixed seed."""
         return float(self.sample(count, seed=(0, 0x7A12))[1].double().var())

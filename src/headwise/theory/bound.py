@@ -88,6 +88,7 @@ def readable(value: int | float) -> str:
         return f"{value:,}"
     if isinstance(value, int) and abs(value) >= 10**15:
         exponent = math.floor(math.log10(abs(value)))
+        exponent -= 10**exponent > abs(value)  # the logarithm of 10¹⁵ − 1 rounds to 15
         return f"{value // 10 ** (exponent - 2) / 100:.2f}e+{exponent}"
     return f"{value:.4g}"
 

@@ -48,6 +48,14 @@ def number(name: str, value: float) -> float:
     return found
 
 
+def not_negative(name: str, value: float) -> float:
+    """`value` as a finite float that is at least 0, or a sentence that names it."""
+    found = _real(value)
+    if found is None or not (math.isfinite(found) and found >= 0):
+        raise InputError(f"{name} must be a number of at least 0, not {shown(value)}")
+    return found
+
+
 def numbers(name: str, values: Any) -> np.ndarray:
     """`values` as a flat array of finite floats, or a sentence that names them."""
     try:

@@ -13,8 +13,11 @@ def down(value: float, relative: float = 8 * UNIT) -> float:
 
 
 def up(value: float, relative: float = 8 * UNIT) -> float:
-    """A float that is certainly not below a number ≥ 0 known within a relative error."""
-    return 0.0 if value == 0 else math.nextafter(value * (1 + relative), math.inf)
+    """A float that is certainly not below a number ≥ 0 known within a relative error.
+
+    A 0 may be a number that underflowed: it becomes the least float above it.
+    """
+    return math.nextafter(value * (1 + relative), math.inf)
 
 
 def floor_float(exact: Fraction) -> float:

@@ -1,6 +1,7 @@
 """A certificate: a sup-norm error bound, as the sum of the terms it is made of."""
 
 from dataclasses import dataclass, field
+from math import fsum
 from typing import Any
 
 import torch
@@ -15,6 +16,9 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.directed import up
+
+_DOUBT = 1e-13  # relative: the terms are products and sums of a few positive numbers
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,10 @@ class Term:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate(Printed):
-    """|network(X) − target(X)| ≤ `error` for every input whose tokens lie in the box."""
+    """|network(X) − target(X)| ≤ `error` for every input whose tokens lie in the box.
+
+    `constant_error` is what a constant errs by at most there: half the range of the target.
+    """
 
     terms: tuple[Term, ...]
     asked: float | None
@@ -38,12 +45,18 @@ class Certificate(Printed):
     box: Box = field(repr=False)
     precision: Precision
     state: State = field(repr=False)
+    constant_error: float
     tie_gaps: tuple[float, ...] = field(repr=False, default=())
 
     @property
     def error(self) -> float:
-        """The certified error: the sum of the terms."""
-        return sum(term.value for term in self.terms)
+        """The certified error: the sum of the terms, rounded up."""
+        return up(fsum(term.value for term in self.terms), _DOUBT)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether answering the middle of the target's range does as well, without looking."""
+        return self.error >= self.constant_error
 
     def term(self, name: str) -> Term:
         """A term by its name."""
@@ -118,6 +131,7 @@ class Certificate(Printed):
         """The certificate as JSON data."""
         return {
             "certified_error": self.error,
+            "vacuous": self.vacuous,
             "precision": self.precision.name,
             "asked_error": self.asked,
             "terms": [{"name": t.name, "value": t.value, "why": t.why} for t in self.terms],
@@ -129,6 +143,8 @@ class Certificate(Printed):
     def __str__(self) -> str:
         asked = "" if self.asked is None else f" (asked: {self.asked:g})"
         lines = [f"certified sup-norm error: {self.error:.4g}{asked}"]
+        if self.vacuous:
+            lines[0] += f"; vacuous, a constant errs by at most {self.constant_error:.4g}"
         lines += [f"  {term.value:10.3e}  {term.name}: {term.why}" for term in self.terms]
         lines += ["  Assumes:"] + [f"  - {sentence}" for sentence in self.assumptions]
         return "\n".join(lines)

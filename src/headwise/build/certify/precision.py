@@ -31,7 +31,7 @@ BRAIN = Precision("bfloat16", torch.bfloat16, 2.0**-8, 1e-30)
 PRECISIONS = (DOUBLE, SINGLE, BRAIN)
 """From the finest to the coarsest. Half precision overflows at 65,504, which scores exceed."""
 
-State = tuple[tuple[int, int, torch.dtype], ...]
+State = tuple[str, tuple[torch.dtype, ...]]
 
 
 def digests(weights: Mapping[str, Tensor]) -> dict[str, Precision]:
@@ -61,8 +61,9 @@ def precision_of(net: nn.Module, known: Mapping[str, Precision]) -> Precision:
 
 
 def state_of(net: nn.Module) -> State:
-    """Changes whenever a weight is replaced, converted or written to."""
-    return tuple((p.data_ptr(), p._version, p.dtype) for p in net.parameters())
+    """Changes whenever a weight is replaced, converted or written to, by whatever way."""
+    weights = dict(net.named_parameters())
+    return _digest(weights, torch.float64), tuple(p.dtype for p in weights.values())
 
 
 def _digest(weights: Mapping[str, Tensor], dtype: torch.dtype) -> str:

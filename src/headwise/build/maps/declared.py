@@ -8,16 +8,18 @@ one half is never flatter: halving a pair again and again leads to the steepest 
 ends.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from headwise.build.maps.relu import UNIT
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
-from headwise.theory.checks import number, shown
+from headwise.theory.checks import not_negative, number
 
 _PAIRS = 1 << 16
 _LATTICE = 20_000  # points of it, at most
@@ -62,16 +64,12 @@ def declarations(function: Function, what: str) -> tuple[str, ...]:
 
 def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: str) -> np.ndarray:
     """(count, outputs) in double precision; an outer map has one output."""
-    try:
-        with torch.no_grad():
-            values = function(torch.from_numpy(points)).double().numpy()
-    except InputError:
-        raise
-    except Exception as error:  # whatever the user's code raises becomes a sentence
-        raise InputError(
-            f"the {what}, called on a tensor of shape {points.shape}, raised "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    with torch.no_grad():
+        values = answer_of(
+            lambda tokens: function(tokens).double().numpy(),
+            torch.from_numpy(points),
+            f"the {what}",
+        )
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
     wanted = function.count if what == "features" else 1
     require(
@@ -83,6 +81,19 @@ def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: 
     return rows
 
 
+def answer_of(function: Callable[[Tensor], Any], points: Tensor, what: str) -> Any:
+    """What the user's code returns; whatever it raises becomes a sentence."""
+    try:
+        return function(points)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{what}, called on a tensor of shape {tuple(points.shape)}, raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
 def check(function: Function, box: Box, what: str) -> None:
     """Refuse declared constants that samples contradict."""
     require(
@@ -91,11 +102,8 @@ def check(function: Function, box: Box, what: str) -> None:
         "constant (lipschitz=…) or a bound on second derivatives (curvature=…)",
     )
     for name in ("lipschitz", "curvature"):
-        value = getattr(function, name)
-        require(
-            value is None or number(f"{name} of the {what}", value) >= 0,
-            f"{name} of the {what} is {shown(value)}; it is ≥ 0",
-        )
+        if getattr(function, name) is not None:
+            not_negative(f"{name} of the {what}", getattr(function, name))
     for name in ("low", "high"):
         if getattr(function, name) is not None:
             number(f"{name} of the {what}", getattr(function, name))

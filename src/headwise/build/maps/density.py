@@ -5,9 +5,10 @@ or more, so z_i = f_i(x(t)) for any t is a feature of the class. Take, for each 
 squared distances to token_dim + 1 points c_0, …, c_d of the cube that do not lie in a hyperplane;
 all points of all positions differ, so the minimisers do. Distances to d + 1 such points determine a
 point (trilateration): |x − c_0|² − |x − c_k|² = 2⟨c_k − c_0, x⟩ + |c_0|² − |c_k|² is linear in x
-and invertible. So H(X) = F_0(z) exactly, F_0 = H ∘ (the inverse), as smooth as H: every continuous
-H on sequences of up to four tokens is a retrieval target of intrinsic_dim ≤ length·(token_dim + 1),
-not only approximated by some. ∎
+and invertible. So H(X) = F_0(z) exactly, F_0 = H ∘ (the inverse), as smooth as H: every H in C¹ on
+sequences of up to four tokens is a retrieval target of intrinsic_dim ≤ length·(token_dim + 1), not
+only approximated by some, and a continuous H is one with an F_0 that is only continuous (the class
+asks for C¹), or a uniform limit of such targets. ∎
 
 On longer sequences a set has several positions, minima over sets only bound distances, and the
 paper's argument is a limit: no finite formula is given here.
@@ -19,12 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headwise.build.maps.declared import answer_of
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Bowl, Function
 from headwise.tasks.retrieval import Retrieval
-from headwise.theory.checks import number, whole
+from headwise.theory.checks import not_negative, whole
 
 LONGEST = 4
+MOST_NUMBERS = 10**6
 _SPREAD = 0.25  # of the points about the middle of the cube
 
 
@@ -42,6 +45,12 @@ def as_retrieval(
     """
     require(callable(function), "function maps a tensor of sequences to a tensor of numbers")
     length, token_dim = whole("length", length, most=LONGEST), whole("token_dim", token_dim)
+    count = length * (token_dim + 1)
+    require(
+        count * token_dim <= MOST_NUMBERS,
+        f"{count:,} distances to points of {token_dim:,} numbers are too many; length × "
+        f"(token_dim + 1) × token_dim is at most {MOST_NUMBERS:,}",
+    )
     centres = _centres(length, token_dim)
     inverses = [_inverse(each) for each in centres]
 
@@ -52,9 +61,10 @@ def as_retrieval(
             differences = rows[..., index, :1] - rows[..., index, 1:]
             weights, offset = features.new_tensor(matrix), features.new_tensor(shift)
             places.append((differences - offset) @ weights.T)
-        sequences = torch.stack(places, -2)
+        # Features that no sequence has lead outside the cube, where the function is not asked.
+        sequences = torch.stack(places, -2).clamp(0, 1)
         batch = sequences.shape[:-2]
-        values = function(sequences.reshape(-1, length, token_dim))
+        values = answer_of(function, sequences.reshape(-1, length, token_dim), "function")
         if not isinstance(values, Tensor) or values.numel() != max(1, int(np.prod(batch))):
             raise InputError("function must return one number for each sequence")
         return values.reshape(batch)
@@ -63,7 +73,7 @@ def as_retrieval(
     if lipschitz is not None:
         # z ↦ (z_0 − z_k)_k is the matrix (1 | −I), whose norm is √(token_dim + 1).
         largest = max(float(np.linalg.norm(matrix, 2)) for matrix, _ in inverses)
-        slope = number("lipschitz", lipschitz) * largest * float(np.sqrt(token_dim + 1))
+        slope = not_negative("lipschitz", lipschitz) * largest * float(np.sqrt(token_dim + 1))
     rows = np.concatenate(centres)
     return Retrieval(
         features=Bowl(centres=tuple(tuple(float(x) for x in row) for row in rows)),

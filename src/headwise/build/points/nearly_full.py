@@ -13,8 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.theory.checks import whole
+from headwise.theory.checks import shown, whole
 
+_ORTHONORMAL = 1e-4  # as single precision is, with room
 MOST_DIM = 12
 """A head of the last coordinate averages 2^dim signs."""
 
@@ -52,10 +53,17 @@ class NearlyFullRankLayer:
     def __call__(self, tokens: Float[Tensor, "batch 3 dim"]) -> Float[Tensor, "batch 1 dim"]:
         """The nearer point: tokens are the two points and then the query."""
         require(
-            tokens.ndim == 3 and tokens.shape[1:] == (3, self.dim),
-            f"tokens are two points and a query of {self.dim} numbers, not {tuple(tokens.shape)}",
+            isinstance(tokens, Tensor) and tokens.ndim == 3 and tokens.shape[1:] == (3, self.dim),
+            f"tokens are a tensor, a row two points and a query of {self.dim} numbers, not "
+            f"{tuple(tokens.shape) if isinstance(tokens, Tensor) else shown(tokens)}",
         )
         points, query = tokens[:, :2].double(), tokens[:, 2]
+        off = (points @ points.mT - torch.eye(2).double()).abs()
+        require(
+            bool((off <= _ORTHONORMAL).all() and query.isfinite().all()),
+            "the layer is exact for two orthogonal points of length one and a finite query, which "
+            "these tokens are not",
+        )
         total = torch.zeros(len(tokens), self.dim, dtype=torch.float64)
         for head in range(self.heads):
             kept = [c for c in range(self.dim) if c != head]

@@ -30,6 +30,8 @@ from headwise.theory.bound import Bound, BoundVerdict, Status
 from headwise.theory.checks import numbers, shown, whole
 from headwise.theory.directed import down
 
+_LARGEST = 1e140
+
 Kernel = Float[np.ndarray, "lags out in"]
 
 
@@ -42,14 +44,13 @@ def extraction_bound(kernel: Kernel, heads: int, head_dim: int) -> Bound:
     value = max(by_heads, by_width)
     # The singular values are known within a few units of the largest.
     value = down(max(0.0, value - 1e-12 * total))
-    lags, out, into = matrices.shape
     limit = "the number of heads" if by_heads >= by_width else "heads × dimension"
+    many = f"{heads:,} head{'s' if heads > 1 else ''} of dimension {head_dim:,}"
     statement = (
-        f"No layer of {heads} heads of dimension {head_dim} has a mean-square error below "
-        f"{value:.4g} of {total:.4g}, at a target of {lags} lags; what limits it is {limit}."
+        f"No layer of {many} has a mean-square error below {value:.4g} of {total:.4g}, at a target "
+        f"of {len(matrices)} lags; what limits it is {limit}."
         if value > 0
-        else f"Nothing is forbidden: the target has {min(lags, out * into)} patterns in time "
-        f"and {min(lags * out, into)} dimensions."
+        else f"Nothing is forbidden: the ranks of the target's unfoldings are within {many}."
     )
     return Bound(
         quantity="least mean-square error of an extracting layer",
@@ -88,4 +89,8 @@ def _kernel(kernel: Kernel) -> Kernel:
     )
     if len(flat) > 10**8:
         raise InputError(f"a kernel of {len(flat):,} numbers is too large; at most 100,000,000")
+    require(
+        float(np.abs(flat).max()) <= _LARGEST,
+        f"the kernel's numbers are at most {_LARGEST:g} in size: their squares are added up",
+    )
     return flat.reshape(shape)

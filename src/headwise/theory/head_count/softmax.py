@@ -69,7 +69,7 @@ def softmax_leakage(outside: int, temperature: float, gate: float, value_range: 
         # An error of the exponent is a relative error of the mass; below e^-700 it is rounded up.
         doubt = 8 * UNIT * (1 + abs(log_terms) + (gate + value_range) / temperature)
         mass = min(1.0, up(1 / (1 + math.exp(min(-log_terms, 700.0))), min(doubt, 1.0)))
-    value = up(mass * value_range)
+    value = up(mass * value_range) if outside else 0.0
     return Bound(
         quantity="largest error that ignored positions add",
         value=value,

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from headwise.theory.bound import Bound, BoundVerdict, Status
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable
 from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import floor_float
 from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, RELAXED, feature_sizes
@@ -59,10 +59,10 @@ def lower_bound_exponent(
             statement += "Theorem 2(1) promises an efficient network from head_dim 2 on, not at 1."
     elif exact <= 0:
         verdict = BoundVerdict.VACUOUS
+        first = _first_informative_length(heads, intrinsic_dim, head_dim, set_fraction)
         statement = (
             f"The formula gives k = {exponent:.4g}, which forbids nothing. With {heads} of "
-            f"{intrinsic_dim} heads it says something from length "
-            f"{_first_informative_length(heads, intrinsic_dim, head_dim, set_fraction):,} on."
+            f"{intrinsic_dim} heads it says something from length {readable(first)} on."
         )
     else:
         verdict, value = BoundVerdict.HOLDS, exponent
