@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 import headwise
 from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
@@ -103,9 +104,57 @@ def test_sums_from_data_need_one_head_or_get_none() -> None:
     options = {"max_heads": 4, "positions": False, "seconds": 600}
     summed = headwise.probe(inputs, hinges(1.0)(inputs), **options)
     assert summed.heads == 1
-    assert "as good as any: one head is enough" in str(summed)
     counted = headwise.probe(inputs, above(0.0)(inputs), **options)
     assert counted.heads in (1, None)
+
+
+@pytest.mark.parametrize(("levels", "length", "maxima"), [(50, 6, 1), (200, 6, 2), (1000, 12, 3)])
+def test_tokens_that_tie_for_a_maximum_are_not_counted_twice(
+    levels: int, length: int, maxima: int
+) -> None:
+    """Of two whole numbers that are the largest, torch gives each half of the derivative."""
+
+    def whole(count: int, seed: tuple[int, ...]) -> torch.Tensor:
+        drawn = np.random.default_rng(seed).integers(0, levels, (count, length, maxima))
+        return torch.from_numpy(drawn.astype(float))
+
+    for seed in range(3):
+        finding = headwise.probe(
+            target=lambda x: x.amax(1).sum(1), sampler=whole, train=False, seed=seed
+        )
+        assert finding.heads in (maxima, None)
+
+
+def test_units_of_coordinates_and_outputs_do_not_matter() -> None:
+    def draw(count: int, seed: tuple[int, ...]) -> torch.Tensor:
+        return torch.from_numpy(sampler(16, 2)(count, seed) * [1e3, 1e-3])
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return x[..., 0].amax(1) / 1e3 + x[..., 1].amax(1) * 1e3
+
+    def apart(x: np.ndarray) -> np.ndarray:
+        return x.max(1)  # outputs whose units differ by a million
+
+    for target in (summed, apart):
+        in_torch = target is summed
+        finding = headwise.probe(
+            target=target,
+            sampler=draw if in_torch else lambda *asked: draw(*asked).numpy(),
+            train=False,
+        )
+        assert finding.heads == 2
+        assert finding.confident
+
+
+def test_noise_is_not_taken_for_an_order_of_the_tokens() -> None:
+    noise = np.random.default_rng(1)
+
+    def ranges(x: np.ndarray) -> np.ndarray:
+        return np.ptp(x, 1).sum(1) + 0.002 * noise.standard_normal(len(x))
+
+    for seed in range(8):
+        finding = headwise.probe(target=ranges, sampler=sampler(12, 1), train=False, seed=seed)
+        assert finding.heads == 2
 
 
 def test_labels_of_a_function_are_true_or_false() -> None:

@@ -9,8 +9,11 @@ import torch
 
 import headwise
 from headwise.advise.probe import Finding
+from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent import transition
-from headwise.advise.probe.verdict import judge
+from headwise.advise.probe.descent.walk import Descent, DescentPlan
+from headwise.advise.probe.trust import judge_training
+from headwise.advise.probe.verdict import CONFIDENT, HeadVerdict, judge
 from headwise.core.errors import InputError
 from headwise.tasks import sum_of_maxima
 
@@ -219,6 +222,31 @@ def test_a_slow_slope_is_no_sharp_answer() -> None:
     verdict = judge(errors, 12)
     assert verdict.interval[1] > verdict.interval[0]
     assert verdict.confidence < 0.9
+
+
+def _judged(errors: dict[int, float], pooled: float | None) -> HeadVerdict | None:
+    descent = Descent(DescentPlan(seed=0, head_dim=2, most_heads=max(errors)), errors=errors)
+    found = transition.Transition((descent,) * 3, max(errors), pooled)
+    return judge_training(found, Clock(1.0))[0]
+
+
+def test_what_a_mean_does_is_not_credited_to_heads() -> None:
+    step = {1: 4e-1, 2: 2e-3, 3: 2e-3, 4: 2e-3}
+    counted, alone = _judged(step, pooled=0.3), _judged(step, pooled=2e-3)
+    assert counted is not None
+    assert counted.heads == 2
+    assert alone is not None
+    assert alone.heads == 1
+    unknown = _judged(step, pooled=None)  # the time was over before a mean was tried
+    assert unknown is not None
+    assert unknown.confidence < CONFIDENT
+
+
+def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
+    """Every head contains the mean; where it is better than all of them, they were not learnt."""
+    failed = {1: 1.4e-1, 2: 1.0e-1, 3: 9e-2, 4: 9e-2}
+    assert _judged(failed, pooled=4.5e-2) is None
+    assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
 
 
 def test_a_copied_head_is_removed_without_loss() -> None:

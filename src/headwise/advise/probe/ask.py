@@ -203,7 +203,8 @@ def _probe_samples(
     finding = _train(samples, positions, request, counting)
     tried = request.positions is not None or positions
     if finding.heads is None and not tried and not clock.over:
-        other = _train(samples, True, request, counting)
+        reached = float(finding.errors().min())
+        other = _train(samples, True, request, counting, to_beat=reached)
         finding = other if other.heads is not None else finding
     return finding
 
@@ -213,11 +214,12 @@ def _train(
     positions: bool,
     request: _Request,
     counting: Counting | None,
+    to_beat: float | None = None,
 ) -> Finding:
     state = DescentFile(request.state, f"{samples.fingerprint}, positions {positions}")
     data = prepare(samples, request.seed, positions)
     most, seed, clock = request.max_heads, request.seed, request.clock
-    transition = find_transition(data, most, seed, clock, state, request.jobs)
+    transition = find_transition(data, most, seed, clock, state, request.jobs, to_beat)
     known = counting or Counting()
     finding = conclude(
         counted=known.counted,

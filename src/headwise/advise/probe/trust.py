@@ -1,6 +1,12 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS, CurveReading
+from headwise.advise.probe.calibration import (
+    AS_GOOD,
+    LARGEST_FLOOR,
+    LARGEST_FLOOR_OF_LABELS,
+    SMALL_FLOOR,
+    CurveReading,
+)
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
 from headwise.advise.probe.verdict import HeadVerdict
@@ -26,9 +32,11 @@ def judge_training(
     if obstacle is not None:
         return None, obstacle
     if transition.pooling_suffices:
+        obstacle = _beaten(transition, noise)
+        if obstacle is not None:
+            return None, obstacle
         reading = transition.reading(1, noise) if 1 in transition.errors() else _one(transition)
-        one = HeadVerdict({1: 1.0})
-        return one.doubted(reading.chance, transition.most_heads), None
+        return _likely(HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads))
     verdict = transition.verdict
     obstacle = _unclear(transition, verdict.heads)
     if obstacle is not None:
@@ -36,8 +44,12 @@ def judge_training(
     reading = transition.reading(verdict.heads, noise)
     if not reading.stands_out:
         return None, slope(transition, reading)
-    chance = reading.chance if transition.in_time else min(reading.chance, OUT_OF_TIME)
-    verdict = verdict.doubted(chance, transition.most_heads)
+    whole = transition.in_time and not transition.uncontrolled
+    chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
+    return _likely(verdict.doubted(chance, transition.most_heads))
+
+
+def _likely(verdict: HeadVerdict) -> tuple[HeadVerdict | None, Obstacle | None]:
     if verdict.confidence < TOO_DOUBTFUL:
         low, high = verdict.interval
         return None, (
@@ -46,6 +58,21 @@ def judge_training(
             "more samples, more seconds, or the function itself",
         )
     return verdict, None
+
+
+def _beaten(transition: Transition, noise: float) -> Obstacle | None:
+    """Heads that learnt less than a mean, which each of them contains, were not learnt at all.
+
+    Where much stays unexplained, that more of them gain nothing is then no evidence.
+    """
+    least, floor = min(transition.errors().values()), max(transition.best - noise, 0.0)
+    if floor < SMALL_FLOOR or least <= AS_GOOD * transition.best:
+        return None
+    return (
+        f"a mean over the tokens leaves {transition.best:.0%} unexplained, and heads, "
+        f"which can be a mean, even {least:.0%}: they were not learnt, and it may take several",
+        _DEEPER,
+    )
 
 
 def _one(transition: Transition) -> CurveReading:

@@ -5,7 +5,8 @@ are attained. So the tokens that locally influence it are those extremal tokens:
 fewer where one token serves two features. The largest count over inputs is D.
 
 Three ways to ask whether token t matters:
-- gradients, where the target is a differentiable torch function;
+- gradients, where the target is a differentiable torch function and no two tokens of a sequence
+  agree in a coordinate: where two attain a maximum, torch gives each a share of the derivative;
 - finite differences: both x_t + v and x_t − v must change the output. A step in one direction
   alone also counts tokens that are nearly extremal: it lifts them over the extremal one;
 - copies, where the target is noisy or has steps: x_t is replaced by other tokens of the same
@@ -98,13 +99,18 @@ def recurring(counts: np.ndarray) -> int:
 def _choose(target: TargetFunction, inputs: np.ndarray, noise: float) -> str:
     if noise > NOISE_FREE:
         return "copies"
-    if target.differentiable(inputs[:2]):
+    if target.differentiable(inputs[:2]) and not _ties(inputs):
         return "gradients"
     try:
         probe = _by_differences(target, inputs, noise, np.random.default_rng(0))
     except InputError:  # a step left the function's domain, as of log at 0; copies never do
         return "copies"
     return "differences" if probe.any() else "copies"  # a step function has no slope
+
+
+def _ties(inputs: np.ndarray) -> bool:
+    """Do two tokens of a sequence agree in a coordinate, as whole numbers, flags and zeros do?"""
+    return bool((np.diff(np.sort(inputs, axis=1), axis=1) == 0).any())
 
 
 def _by_gradients(
@@ -120,16 +126,18 @@ def _by_differences(
     step = (STEP if target.answers_in_double else COARSE_STEP) * spread
     steps = step * rng.choice([-1.0, 1.0], inputs.shape) * rng.uniform(0.5, 1.0, inputs.shape)
     here, (rows, tokens) = target(inputs), _everywhere(inputs)
+    unit = target.deviation(inputs)
     changes = [
         np.abs(
             target.with_token(
                 inputs, rows, tokens, inputs[rows, tokens] + sign * steps[rows, tokens]
             )
             - here[rows]
-        ).max(-1)
+        )
+        / unit
         for sign in (1.0, -1.0)
     ]
-    return _large(np.minimum(*changes).reshape(inputs.shape[:2]))
+    return _large(np.minimum(*changes).max(-1).reshape(inputs.shape[:2]))
 
 
 def _by_copies(

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
-from headwise.advise.probe.calibration import CurveReading, pooling_suffices
+from headwise.advise.probe.calibration import SMALL_FLOOR, CurveReading, pooling_suffices
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.network import (
     BATCH,
@@ -30,6 +30,7 @@ CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
+TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
 FIRST_SEEDS, WIDE_SEED, MORE_SEEDS = (0, 1), 2, (3, 4, 5)
 
 
@@ -53,9 +54,21 @@ class Transition:
         return all(descent.finished for descent in self.descents)
 
     @property
+    def uncontrolled(self) -> bool:
+        """Heads may be credited with what a mean over the tokens does: that was not tried."""
+        return self.pooled is None and not self.one_is_enough
+
+    @property
     def hopeful(self) -> bool:
-        """Something was learnt and there is time left."""
-        return self.in_time and min(self.errors().values()) < NOTHING_LEARNT
+        """So much was learnt that longer training may do the rest, and there is time left."""
+        return self.in_time and self.best < (TOO_LITTLE_OF_LABELS if self.labels else TOO_LITTLE)
+
+    @property
+    def one_is_enough(self) -> bool:
+        """One head does it, and clearly: a control without attention would say nothing else."""
+        verdict = self.verdict
+        sure = self.in_time and verdict.heads == 1 and verdict.confidence > CLEAR
+        return sure and self.best < SMALL_FLOOR and self.reading(1).stands_out
 
     @property
     def clear(self) -> bool:
@@ -114,15 +127,14 @@ def find_transition(
     clock: Clock,
     state: DescentFile,
     jobs: int | None = None,
+    to_beat: float | None = None,
 ) -> Transition:
-    """A control without attention, two seeds with narrow heads and one with wide ones; three
-    longer seeds if it is still unclear.
+    """Two seeds with narrow heads and one with wide ones; a control without attention, unless one
+    head is seen to be enough; three longer seeds if it is still unclear.
+
+    `to_beat` is the error without positions: where they do not pay, nothing more is tried.
     """
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
-    pooled = state.pooled(seed)
-    if pooled is None:
-        pooled = pooled_error(data, seed, clock, share * WIDE_STEPS / _FULL_STEPS)
-        state.put_pooled(seed, pooled)
 
     def plan(number: int, head_dim: int, longer: int = 1) -> DescentPlan:
         return DescentPlan(
@@ -135,11 +147,20 @@ def find_transition(
 
     first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
     found = run(data, first, clock, state, jobs)
-    transition = Transition(tuple(found), most_heads, pooled, data.loss != "mse")
+    transition = Transition(tuple(found), most_heads, None, data.loss != "mse")
+    if not transition.errors() or transition.one_is_enough:
+        return transition
+    if to_beat is not None and transition.best > POSITIONS_PAY * to_beat:
+        return transition
+    pooled = state.pooled(seed)
+    if pooled is None:
+        pooled = pooled_error(data, seed, clock, share * WIDE_STEPS / _FULL_STEPS)
+        state.put_pooled(seed, pooled)
+    transition = replace(transition, pooled=pooled)
     if transition.hopeful and not transition.clear:
         longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
         found += run(data, longer, clock, state, jobs)
-    return Transition(tuple(found), most_heads, pooled, data.loss != "mse")
+    return replace(transition, descents=tuple(found))
 
 
 def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:

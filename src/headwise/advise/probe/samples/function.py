@@ -118,15 +118,20 @@ class TargetFunction:
             return False
 
     def gradients(self, inputs: np.ndarray) -> Float[np.ndarray, "count length outputs"]:
-        """Norm of the derivative of every output with respect to every token."""
+        """Norm of the derivative of every output with respect to every token.
+
+        Outputs and coordinates are counted in their standard deviations, so that units do not
+        matter: 1e-3 of one coordinate may be as much as 1e3 of another.
+        """
+        unit = torch.from_numpy(inputs.reshape(-1, inputs.shape[-1]).std(0))
         leaf = torch.from_numpy(inputs).requires_grad_()
         answer = self._function(leaf)
         answer = answer.reshape(len(inputs), -1)
         norms = []
         for output in answer.sum(0):
             (slope,) = torch.autograd.grad(output, leaf, retain_graph=True)
-            norms.append(slope.norm(dim=-1))
-        return torch.stack(norms, -1).detach().numpy()
+            norms.append((slope * unit).norm(dim=-1))
+        return torch.stack(norms, -1).detach().numpy() / self.deviation(inputs)
 
     def with_token(
         self, inputs: np.ndarray, rows: np.ndarray, tokens: np.ndarray, values: np.ndarray
