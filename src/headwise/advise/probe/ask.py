@@ -20,6 +20,7 @@ from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.transition import (
+    POSITIONS_PAY,
     WIDE_HEAD_DIM,
     choose_positions,
     find_transition,
@@ -200,12 +201,12 @@ def _probe_samples(
     positions = request.positions
     if positions is None:
         positions = choose_positions(samples, seed, clock)
-    finding = _train(samples, positions, request, counting)
+    finding, error = _train(samples, positions, request, counting)
     tried = request.positions is not None or positions
     if finding.heads is None and not tried and not clock.over:
-        reached = float(finding.errors().min())
-        other = _train(samples, True, request, counting, to_beat=reached)
-        finding = other if other.heads is not None else finding
+        enough = POSITIONS_PAY * error
+        other, error = _train(samples, True, request, counting, enough)
+        finding = other if other.heads is not None and error < enough else finding
     return finding
 
 
@@ -214,12 +215,13 @@ def _train(
     positions: bool,
     request: _Request,
     counting: Counting | None,
-    to_beat: float | None = None,
-) -> Finding:
+    most_error: float = 1.0,
+) -> tuple[Finding, float]:
+    """What training says, and the error that it reached; longer training only from `most_error`."""
     state = DescentFile(request.state, f"{samples.fingerprint}, positions {positions}")
     data = prepare(samples, request.seed, positions)
     most, seed, clock = request.max_heads, request.seed, request.clock
-    transition = find_transition(data, most, seed, clock, state, request.jobs, to_beat)
+    transition = find_transition(data, most, seed, clock, state, request.jobs, most_error)
     known = counting or Counting()
     finding = conclude(
         counted=known.counted,
@@ -231,9 +233,9 @@ def _train(
         clock=clock,
     )
     if finding.heads is None:
-        return finding
+        return finding, transition.best
     wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
     if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same
         wide = descend(data, wide.plan, clock)
     found = measure_head_dim(data, wide, finding.heads, wide.plan.tuning_steps, clock)
-    return with_head_dim(finding, found)
+    return with_head_dim(finding, found), transition.best

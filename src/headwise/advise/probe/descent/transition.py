@@ -28,6 +28,7 @@ _FULL_STEPS = 8000  # wide steps at which the control without attention takes al
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
+ROUNDING = 1e-6  # of a constant's error: what single precision leaves
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
@@ -94,12 +95,22 @@ class Transition:
     @property
     def best(self) -> float:
         """The smallest error of all, with attention or without."""
-        return min([*self.errors().values(), *([] if self.pooled is None else [self.pooled])])
+        reached = [*self.errors().values(), *([] if self.pooled is None else [self.pooled])]
+        return min(reached, default=1.0)
 
     @property
     def pooling_suffices(self) -> bool:
         """A mean over the tokens is as good as any number of heads."""
         return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
+
+    def hidden_gain(self, heads: int) -> float:
+        """The factor by which more heads lower the error, however small that is already."""
+        errors = self.errors()
+        reached = [errors[heads]] if heads in errors else []
+        if heads == 1 and self.pooled is not None:
+            reached.append(self.pooled)
+        more = [error for h, error in errors.items() if h > heads]
+        return min(reached) / max(min(more), ROUNDING) if reached and more else 1.0
 
     def reading(self, heads: int, noise: float = 0.0) -> CurveReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
@@ -127,12 +138,12 @@ def find_transition(
     clock: Clock,
     state: DescentFile,
     jobs: int | None = None,
-    to_beat: float | None = None,
+    most_error: float = 1.0,
 ) -> Transition:
     """Two seeds with narrow heads and one with wide ones; a control without attention, unless one
     head is seen to be enough; three longer seeds if it is still unclear.
 
-    `to_beat` is the error without positions: where they do not pay, nothing more is tried.
+    Where more than `most_error` is left after the first, the three longer ones are not worth it.
     """
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
 
@@ -150,14 +161,12 @@ def find_transition(
     transition = Transition(tuple(found), most_heads, None, data.loss != "mse")
     if not transition.errors() or transition.one_is_enough:
         return transition
-    if to_beat is not None and transition.best > POSITIONS_PAY * to_beat:
-        return transition
     pooled = state.pooled(seed)
     if pooled is None:
         pooled = pooled_error(data, seed, clock, share * WIDE_STEPS / _FULL_STEPS)
         state.put_pooled(seed, pooled)
     transition = replace(transition, pooled=pooled)
-    if transition.hopeful and not transition.clear:
+    if transition.hopeful and not transition.clear and transition.best < most_error:
         longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
         found += run(data, longer, clock, state, jobs)
     return replace(transition, descents=tuple(found))
