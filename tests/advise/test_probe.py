@@ -249,6 +249,26 @@ def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
     assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
 
 
+def test_a_feature_of_little_weight_is_not_overlooked() -> None:
+    """Two maxima with weights 1 and 0.01: one head leaves 1e-4, two heads 6e-6."""
+    weak = {1: 1e-4, 2: 6e-6, 3: 6e-6, 4: 7e-6}
+    assert _judged(weak, pooled=0.3) is None
+    sharpened = _judged({1: 2e-5, 2: 9e-6, 3: 6e-6, 4: 6e-6}, pooled=0.3)
+    assert sharpened is not None
+    assert sharpened.heads == 1
+
+
+def test_one_wide_head_that_summarises_is_not_trusted() -> None:
+    """The highest point of a walk: of narrow heads it takes three, and 1 % stays unexplained."""
+    narrow, wide = {1: 4e-2, 2: 1.5e-2, 3: 1.1e-2, 4: 1.1e-2}, dict.fromkeys(range(1, 5), 1.1e-2)
+    descents = [
+        Descent(DescentPlan(seed, head_dim, most_heads=4), errors, train_errors=errors)
+        for seed, head_dim, errors in ((0, 2, narrow), (1, 2, narrow), (2, 8, wide))
+    ]
+    verdict, _ = judge_training(transition.Transition(tuple(descents), 4, 0.1), Clock(1.0))
+    assert verdict is None or verdict.confidence < CONFIDENT
+
+
 def test_a_copied_head_is_removed_without_loss() -> None:
     from headwise.advise.probe.descent.removal import remove_head, with_heads
     from headwise.nets import ClassTokenNet, ClassTokenShape

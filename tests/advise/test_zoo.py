@@ -68,7 +68,14 @@ def test_draws_are_of_all_kinds_and_retrieval_is_frequent() -> None:
         draw_of_class("unicorns", 0, 0)
 
 
-EXTREMA = ["ranges", "largest norms", "maxima of maxima", "ratios of extrema", "flagged maxima"]
+EXTREMA = [
+    "unequal maxima",
+    "ranges",
+    "largest norms",
+    "maxima of maxima",
+    "ratios of extrema",
+    "flagged maxima",
+]
 EXTREMA += ["switched maxima", "too many maxima", "fading maxima", "maxima by halves"]
 EXTREMA += ["brightest patch", "contrast of patches", "one position", "last flagged"]
 

@@ -47,7 +47,16 @@ class CurveReading:
         """Probability that the answer is right."""
         weights = ONE_HEAD if self.heads == 1 else SEVERAL_HEADS
         score = sum(w * x for w, x in zip(weights, self.features, strict=True))
-        return min(MOST, 1 / (1 + exp(-score)))
+        return min(MOST_PACKED if self.packed else MOST, 1 / (1 + exp(-score)))
+
+    @property
+    def packed(self) -> bool:
+        """One wide head does what takes several narrow ones, and something is left unexplained.
+
+        Its values then hold a summary of the sequence rather than a feature, as of a random walk
+        whose highest point is asked for: what is left may need heads, or a layer, of its own.
+        """
+        return self.heads == 1 and self.agreement < 0.5 and self.floor > PACKED_FLOOR
 
     @property
     def features(self) -> Sequence[float]:
@@ -56,6 +65,7 @@ class CurveReading:
 
 
 MOST = 0.99
+MOST_PACKED, PACKED_FLOOR = 0.8, 1e-3
 # constant, step, rest, log of the floor, agreement
 ONE_HEAD = (1.0, 0.0, -4.0, -0.5, 0.0)
 SEVERAL_HEADS = (-2.5, 1.6, -4.0, 0.0, 1.0)

@@ -69,7 +69,10 @@ class Transition:
         """One head does it, and clearly: a control without attention would say nothing else."""
         verdict = self.verdict
         sure = self.in_time and verdict.heads == 1 and verdict.confidence > CLEAR
-        return sure and self.best < SMALL_FLOOR and self.reading(1).stands_out
+        if not sure or self.best > SMALL_FLOOR:
+            return False
+        reading = self.reading(1)
+        return reading.stands_out and not reading.packed
 
     @property
     def clear(self) -> bool:

@@ -49,6 +49,21 @@ def ranges(rng: Generator) -> ZooTask:
     return ZooTask(about, right(2 * k), tokens, value, some_noise(rng))
 
 
+def unequal_maxima(rng: Generator) -> ZooTask:
+    """max_t x + w max_t y, w from 0.003 to 0.05: two extrema need two heads, however small w is.
+
+    The second is w² of the target's variance, which data may not show: a refusal is right as well.
+    """
+    tokens, words, _ = _extremal(rng, least_dim=2)
+    w = float(10 ** rng.uniform(-2.5, -1.3))
+    return ZooTask(
+        f"two maxima with weights 1 and {w:.3f}, {words}",
+        right(2, REFUSE),
+        tokens,
+        lambda x: x[..., 0].amax(1) + w * x[..., 1].amax(1),
+    )
+
+
 def largest_norms(rng: Generator) -> ZooTask:
     """max_t |x_t − c|, or the value y of the token nearest to a fixed c: one choice, one head."""
     tokens, words, _ = _extremal(rng, least_dim=3)
@@ -154,6 +169,7 @@ def too_many_maxima(rng: Generator) -> ZooTask:
 CLASSES = (
     retrieval,
     ranges,
+    unequal_maxima,
     largest_norms,
     maxima_of_maxima,
     minima_of_maxima,

@@ -135,6 +135,20 @@ def inversions(rng: Generator) -> ZooTask:
     return ZooTask(f"share of inversions, length {length}", right(1, REFUSE), tokens, value)
 
 
+def highest_points(rng: Generator) -> ZooTask:
+    """max_t Σ_{s ≤ t} x_s, the highest point of a walk: the largest of T linear forms, none of them
+    a combination of others and each the largest in some sequences. Heads times value dimensions
+    must reach T ≥ 25, more than the probe's narrow heads hold; fewer only summarise the walk.
+    """
+    length = int(rng.integers(25, 41))
+    return ZooTask(
+        f"highest point of a walk of {length} steps",
+        right(REFUSE),
+        independent(rng, length, 1),
+        lambda x: x[..., 0].cumsum(1).amax(1),
+    )
+
+
 def mean_widths(rng: Generator) -> ZooTask:
     """Mean over 24 directions in the plane of max_t u·x_t: 24 extrema, neighbours nearly equal, so
     that the error falls gradually with the heads; more than the probe tries, so a refusal.
@@ -158,5 +172,6 @@ CLASSES = (
     longest_runs,
     closest_pairs,
     inversions,
+    highest_points,
     mean_widths,
 )

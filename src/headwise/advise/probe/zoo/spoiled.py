@@ -124,6 +124,24 @@ def irrelevant_coordinates(rng: Generator) -> ZooTask:
     return replace(task, tokens=with_irrelevant(task.tokens, more))
 
 
+def rounded_tokens(rng: Generator) -> ZooTask:
+    """Coordinates rounded to 1/5 to 1/100 of their deviation: tokens tie; the same heads."""
+    task, steps = _task(rng, "of rounded tokens"), float(10 ** rng.uniform(0.7, 2))
+    drawn = task.tokens
+    return replace(task, tokens=lambda rng, count: np.round(drawn(rng, count) * steps) / steps)
+
+
+def coordinates_in_other_units(rng: Generator) -> ZooTask:
+    """Each coordinate in a unit of its own, from 1e-4 to 1e4: the same function, the same heads."""
+    task, units = _task(rng, "in other units"), 10 ** rng.uniform(-4, 4, 2)
+    drawn, value, back = task.tokens, task.value, torch.from_numpy(1 / units)
+    return replace(
+        task,
+        tokens=lambda rng, count: drawn(rng, count) * units,
+        value=lambda x: value(x * back),
+    )
+
+
 def correlated_tokens(rng: Generator) -> ZooTask:
     """Tokens that remember the one before and share a part: the same function, the same heads."""
     memory, shared = float(rng.uniform(0, 0.9)), float(rng.uniform(0, 0.8))
@@ -176,6 +194,8 @@ CLASSES = (
     heavy_tailed_targets,
     uneven_noise,
     irrelevant_coordinates,
+    rounded_tokens,
+    coordinates_in_other_units,
     correlated_tokens,
     repeated_sequences,
     several_outputs,
