@@ -20,7 +20,13 @@ def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
     word = "head" if heads == 1 else "heads"
     parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
     errors = transition.errors() if transition is not None else {}
-    if heads in errors:
+    pooled = transition.pooled if transition is not None else None
+    if heads == 1 and pooled is not None and pooled < errors.get(1, 1.0):
+        parts.append(
+            f"A mean over the tokens, which is one head, leaves an error of {pooled:.1e} of a "
+            f"constant's; networks with up to {max(errors)} heads leave {min(errors.values()):.1e}."
+        )
+    elif heads in errors:
         after = errors[heads] / min(errors[more] for more in errors if more >= heads)
         if heads - 1 in errors:
             fall = errors[heads - 1] / errors[heads]
