@@ -34,6 +34,7 @@ class CurveReading:
     rest: float  # log of the factor that more heads still gain
     floor: float  # the smallest error, without the noise that is known
     agreement: float  # share of the descents that say the same
+    solved: float = FLOOR  # an error that is as good as none
 
     @property
     def stands_out(self) -> bool:
@@ -56,7 +57,7 @@ class CurveReading:
         Its values then hold a summary of the sequence rather than a feature, as of a random walk
         whose highest point is asked for: what is left may need heads, or a layer, of its own.
         """
-        return self.heads == 1 and self.agreement < 0.5 and self.floor > PACKED_FLOOR
+        return self.heads == 1 and self.agreement < 0.5 and self.floor > 3 * self.solved
 
     @property
     def features(self) -> Sequence[float]:
@@ -65,7 +66,7 @@ class CurveReading:
 
 
 MOST = 0.99
-MOST_PACKED, PACKED_FLOOR = 0.8, 1e-3
+MOST_PACKED = 0.8
 # constant, step, rest, log of the floor, agreement
 ONE_HEAD = (1.0, 0.0, -4.0, -0.5, 0.0)
 SEVERAL_HEADS = (-2.5, 1.6, -4.0, 0.0, 1.0)

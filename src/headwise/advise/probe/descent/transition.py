@@ -131,6 +131,7 @@ class Transition:
             rest=log(errors[heads] / more),
             floor=max(self.best - noise, 0.0),
             agreement=sum(each == heads for each in own) / max(len(own), 1),
+            solved=self.solved,
         )
 
 
