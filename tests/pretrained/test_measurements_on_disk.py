@@ -61,10 +61,11 @@ def test_a_damaged_file_is_measured_again(tmp_path: Path) -> None:
     assert make_plan(measure_model(model, material), Budget(0.6)) == plan
 
 
+@pytest.mark.parametrize("family", ["llama", "t5"])  # t5: two lengths, two counts of tokens
 def test_a_stopped_measurement_goes_on_from_what_it_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = small_model("llama")
+    model = small_model(family)
     material = small_material(model)
     whole = measure_model(model, material, cache=False)
     monkeypatch.setattr(store, "_SECONDS", 0.0)
@@ -84,6 +85,7 @@ def test_a_stopped_measurement_goes_on_from_what_it_had(
     assert [path for path in kept(tmp_path) if "sums" in path.name] == []
     for one, two in zip(whole.curves, rest.curves, strict=True):
         np.testing.assert_array_equal(one.removal, two.removal)
+        np.testing.assert_array_equal(one.values, two.values)
     assert make_plan(whole, Budget(0.6)) == make_plan(rest, Budget(0.6))
 
 

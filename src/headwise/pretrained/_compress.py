@@ -14,6 +14,7 @@ from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.goal import Goal, opened_plan
@@ -102,26 +103,29 @@ def compress(
         fast=fast,
     )
     subject = opened(model, tokenizer, device)
-    check_weights(subject.model)
-    pool = pool_of(subject.model, subject.name, pool)
-    material = material_for(subject.model, subject.tokenizer, text, eval_text, tokens, seed, length)
-    check_material(subject.model, material)
-    if measurement is None:
-        measurement = measure_model(
-            subject.model,
-            material,
-            pool=pool,
-            seed=seed,
-            memory=memory,
-            cache=cache,
-            on_progress=part_of(on_progress, 0.0, _MEASURED),
+    with evaluating(subject.model):
+        check_weights(subject.model)
+        pool = pool_of(subject.model, subject.name, pool)
+        material = material_for(
+            subject.model, subject.tokenizer, text, eval_text, tokens, seed, length
         )
-    part = part_of(on_progress, _MEASURED, _PLANNED)
-    chosen = replace(
-        _chosen(goal, subject.model, measurement, material, part), calibration=material.source
-    )
-    part = part_of(on_progress, _PLANNED, 1.0)
-    result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+        check_material(subject.model, material)
+        if measurement is None:
+            measurement = measure_model(
+                subject.model,
+                material,
+                pool=pool,
+                seed=seed,
+                memory=memory,
+                cache=cache,
+                on_progress=part_of(on_progress, 0.0, _MEASURED),
+            )
+        part = part_of(on_progress, _MEASURED, _PLANNED)
+        chosen = replace(
+            _chosen(goal, subject.model, measurement, material, part), calibration=material.source
+        )
+        part = part_of(on_progress, _PLANNED, 1.0)
+        result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
         result.save(folder)

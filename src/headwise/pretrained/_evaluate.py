@@ -11,6 +11,7 @@ from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
@@ -166,7 +167,8 @@ def quality(
     names = sample.documents or _each_alone(sample)
     sums: dict[int, torch.Tensor] = {}
     for count, inputs in enumerate(to_device(sample.batches, device), start=1):
-        compared = objective.compare(original(**inputs), compressed(**inputs), inputs)
+        with evaluating(original, compressed):
+            compared = objective.compare(original(**inputs), compressed(**inputs), inputs)
         losses = (
             torch.zeros(2, len(compared.damage)) if compared.losses is None else compared.losses
         )

@@ -17,6 +17,7 @@ from headwise.pretrained.inspection import Inspection
 from headwise.pretrained.measure.importance import all_heads, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import watch_heads
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.opening import opened
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.shown import check_page
@@ -65,36 +66,37 @@ def inspect(
     check_source(text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     subject = opened(model, tokenizer, device)
-    check_weights(subject.model)
-    pool = pool_of(subject.model, subject.name, pool)
-    material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
-    check_material(subject.model, material)
-    split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
-    if measurement is None:
-        measurement = measure_model(
-            subject.model,
-            material,
-            pool=pool,
-            seed=seed,
-            memory=memory,
-            cache=cache,
-            on_progress=part_of(on_progress, 0.0, split[0]),
-        )
-    part = part_of(on_progress, split[0], split[1])
-    watched = few_tokens(material.calibration, *_WATCHED)
-    watches = watch_heads(subject.model, measurement, watched, part)
-    heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
-    heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
-    part = part_of(on_progress, split[1], split[2])
-    held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
-    sizes = losses_by_size(subject.model, measurement, held_out, part)
-    if exact:
-        batches = few_tokens(material.held_out, *_REMOVED)
-        part = part_of(on_progress, split[2], 1.0)
-        every = all_heads(measurement)
-        heads["importance_measured"] = removal_losses(
-            subject.model, measurement, batches, every, part
-        )
+    with evaluating(subject.model):
+        check_weights(subject.model)
+        pool = pool_of(subject.model, subject.name, pool)
+        material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
+        check_material(subject.model, material)
+        split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
+        if measurement is None:
+            measurement = measure_model(
+                subject.model,
+                material,
+                pool=pool,
+                seed=seed,
+                memory=memory,
+                cache=cache,
+                on_progress=part_of(on_progress, 0.0, split[0]),
+            )
+        part = part_of(on_progress, split[0], split[1])
+        watched = few_tokens(material.calibration, *_WATCHED)
+        watches = watch_heads(subject.model, measurement, watched, part)
+        heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
+        heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
+        part = part_of(on_progress, split[1], split[2])
+        held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
+        sizes = losses_by_size(subject.model, measurement, held_out, part)
+        if exact:
+            batches = few_tokens(material.held_out, *_REMOVED)
+            part = part_of(on_progress, split[2], 1.0)
+            every = all_heads(measurement)
+            heads["importance_measured"] = removal_losses(
+                subject.model, measurement, batches, every, part
+            )
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
     objective = measurement.objective
     inspection = Inspection(

@@ -12,12 +12,18 @@ from headwise.pretrained.adapters.base import AttentionSite, Projection, modules
 
 
 def bart_sites(model: nn.Module) -> list[AttentionSite]:
-    """Every attention: of the encoder, of the decoder to itself, of the decoder to the encoder."""
+    """Every attention: of the encoder, of the decoder to itself, of the decoder to the encoder.
+
+    A decoder taken alone (`BartForCausalLM`) has the latter's weights and does not compute it.
+    """
+    config: Any = model.config
+    pairs = bool(config.is_encoder_decoder)
     return [
         _site(path, module, index, module.scaling, module.is_causal)
         for index, (path, module) in enumerate(
             modules_named(model, "BartAttention", "WhisperAttention", "OPTAttention")
         )
+        if pairs or not _across(path)
     ]
 
 
@@ -30,8 +36,12 @@ def clip_sites(model: nn.Module) -> list[AttentionSite]:
     ]
 
 
+def _across(path: str) -> bool:
+    return path.endswith("encoder_attn")
+
+
 def _site(path: str, module: Any, index: int, scaling: float, causal: bool) -> AttentionSite:
-    cross = path.endswith("encoder_attn")
+    cross = _across(path)
     layer = getattr(module, "layer_idx", None)
     return AttentionSite(
         path=path,

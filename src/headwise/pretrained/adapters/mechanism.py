@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from headwise.core.errors import require
 from headwise.pretrained.adapters.base import (
     AttentionSite,
     AttentionWeights,
@@ -112,8 +113,15 @@ def read_weights(model: nn.Module, site: AttentionSite) -> AttentionWeights:
 
 
 def _affine(module: Any) -> LinearPart:
+    transposed = type(module).__name__ == "Conv1D"  # GPT-2's
+    plain = isinstance(module, nn.Linear) or transposed
+    require(
+        plain and isinstance(module.weight, Tensor) and module.weight.is_floating_point(),
+        f"a projection is a {type(module).__name__}, and headwise reduces plain linear maps: merge "
+        "adapters (LoRA) into the model and dequantise it first",
+    )
     weight = module.weight.detach().float()
-    if not isinstance(module, nn.Linear):  # GPT-2's Conv1D keeps the transpose
+    if transposed:
         weight = weight.T
     bias = None if module.bias is None else module.bias.detach().float().clone()
     return LinearPart(weight.clone(memory_format=torch.contiguous_format), bias)

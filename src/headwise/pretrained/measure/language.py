@@ -55,16 +55,13 @@ class MaskedToken(Objective):
 
     def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
         """Labels drawn from the model's own predictions, where tokens are masked."""
-        logits = outputs.logits
-        masked = self._masked(inputs, logits)
-        gradient = torch.zeros_like(logits)
-        gradient[masked] = sampled_labels(logits[masked], rng).to(logits.dtype)
-        return Pull(logits, gradient, int(masked.sum()))
+        logits = self._at_masked(outputs.logits, inputs)
+        return Pull(logits, sampled_labels(logits, rng).to(logits.dtype), len(logits))
 
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """Divergence, and both losses, summed over masked tokens."""
-        masked = self._masked(inputs, original.logits)
-        before, after = original.logits[masked], changed.logits[masked]
+        masked = self._masked(inputs)
+        before, after = (self._at_masked(each.logits, inputs) for each in (original, changed))
         damage = _by_sequence(divergences(before, after), masked)
         losses = None
         if "labels" in inputs:
@@ -75,10 +72,14 @@ class MaskedToken(Objective):
         return Compared(damage, masked.sum(1).float(), losses)
 
     @staticmethod
-    def _masked(inputs: Inputs, logits: Tensor) -> Tensor:
+    def _masked(inputs: Inputs) -> Tensor:
         if "labels" in inputs:
             return inputs["labels"] != -100
-        return torch.ones(logits.shape[:2], dtype=torch.bool, device=logits.device)
+        return torch.ones_like(inputs["input_ids"], dtype=torch.bool)
+
+    def _at_masked(self, logits: Tensor, inputs: Inputs) -> Tensor:
+        """A row a masked token; a ModernBERT with `sparse_prediction` puts out no others."""
+        return logits if logits.ndim == 2 else logits[self._masked(inputs)]
 
 
 def _by_sequence(values: Tensor, masked: Tensor) -> Tensor:

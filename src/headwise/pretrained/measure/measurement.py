@@ -12,7 +12,7 @@ from torch import nn
 
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.adapters import AttentionSite, attention_sites, read_weights
-from headwise.pretrained.measure.agreement import require_described
+from headwise.pretrained.measure.agreement import prepare, require_described
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.curves import LayerCurves, checked_curves
 from headwise.pretrained.measure.memory import sums_ceiling
@@ -20,6 +20,7 @@ from headwise.pretrained.measure.moments import LayerMoments, collect_moments, p
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.measure.store import Kept, Tensors, measurement_key
 from headwise.pretrained.measure.trees import built, flat
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.plan.reductions import LayerReductions, reduce_layer
 from headwise.pretrained.text.calibration import Material, token_count
 
@@ -62,10 +63,13 @@ def measure_model(
     batches = material.calibration
     kept = Kept(measurement_key(model, sites, batches, objective, seed) if cache else None)
     tensors = kept.read()
-    if tensors is None:
-        require_described(model, sites, batches)
-        tensors = _measured(model, sites, objective, batches, seed, memory, kept, on_progress)
-        kept.finish(tensors)
+    with evaluating(model):
+        if tensors is None:
+            prepare(model, objective, batches)
+        require_described(model, sites, batches)  # a hook, say, is not in what the key is made of
+        if tensors is None:
+            tensors = _measured(model, sites, objective, batches, seed, memory, kept, on_progress)
+            kept.finish(tensors)
     objective.restore(tensors)
     reductions = [
         built(LayerReductions, f"reductions.{index}", tensors, weights=read_weights(model, site))
@@ -93,7 +97,6 @@ def _measured(
     on_progress: OnProgress,
 ) -> Tensors:
     """Everything that is measured, as flat tensors."""
-    objective.prepare(model, batches)
     runs = passes(sites, sums_ceiling(model, memory))
     moments: list[LayerMoments] = []
     for index, run in enumerate(runs):

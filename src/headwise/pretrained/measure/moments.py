@@ -35,6 +35,7 @@ from headwise.pretrained.adapters import AttentionSite, Projection
 from headwise.pretrained.adapters.mechanism import paired
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.store import Kept
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.text.calibration import to_device
 
 NOTHING_KEPT = Kept(None)
@@ -231,12 +232,12 @@ def collect_moments(
     sums = [_Sums(site) for site in sites]
     begun = _restored(sums, kept.read(name))
     handles = [handle for s in sums for handle in s.hook(model)]
-    training, trainable = model.training, [p for p in model.parameters() if p.requires_grad]
-    model.eval().requires_grad_(False)
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    model.requires_grad_(False)
     try:
         left = to_device(batches[begun:], device)
         for done, inputs in enumerate(left, start=begun + 1):
-            with torch.enable_grad():
+            with torch.enable_grad(), evaluating(model):
                 rng = np.random.default_rng([seed, 0, done])
                 pull = objective.pull(model(**inputs), inputs, rng)
             require(
@@ -253,14 +254,15 @@ def collect_moments(
     finally:
         for handle in handles:
             handle.remove()
-        model.train(training)
         for parameter in trainable:
             parameter.requires_grad_()
     return [s.moments() for s in sums]
 
 
 def _stored(sums: list[_Sums], done: int) -> dict[str, Tensor]:
-    tensors = {"counts": torch.tensor([done, sums[0].tokens, sums[0].units])}
+    # An encoder's layers and a decoder's see different numbers of tokens.
+    counts = [[done, layer.tokens, layer.units] for layer in sums]
+    tensors = {"counts": torch.tensor(counts)}
     for index, layer in enumerate(sums):
         tensors |= {f"{index}.{name}": total.cpu() for name, total in layer.totals.items()}
     return tensors
@@ -270,13 +272,13 @@ def _restored(sums: list[_Sums], tensors: dict[str, Tensor] | None) -> int:
     """Go on from stored sums; how many batches they are of."""
     if tensors is None:
         return 0
-    done, tokens, units = tensors.pop("counts").tolist()
-    for layer in sums:
+    counts = tensors.pop("counts").tolist()
+    for layer, (_, tokens, units) in zip(sums, counts, strict=True):
         layer.tokens, layer.units = tokens, units
     for key, total in tensors.items():
         index, name = key.split(".", 1)
         sums[int(index)].totals[name] = total
-    return int(done)
+    return int(counts[0][0])
 
 
 def passes(sites: list[AttentionSite], memory: int) -> list[list[AttentionSite]]:

@@ -65,7 +65,7 @@ def _two_towers(outputs: Any) -> bool:
 def objective_for(model: Any, pool: str | None = None) -> Objective:
     """By the model's class: a language model's, another head's, or the embedding's."""
     name = type(model).__name__
-    embeds = name.endswith("Model") and not name.endswith("LMHeadModel")
+    embeds = name.endswith("Model") and not name.endswith(("LMHeadModel", "HeadsModel"))
     require(pool is None or embeds, f"pool is for embeddings; {name} does not give them")
     if embeds:
         return Embedding(pool or "mean")
@@ -75,7 +75,8 @@ def objective_for(model: Any, pool: str | None = None) -> Objective:
         return MaskedToken()
     if name.endswith("ForQuestionAnswering"):
         return Spans()
-    if name.endswith(("Classification", "NextSentencePrediction")):
+    labels = ("Classification", "ClassificationWithTeacher", "NextSentencePrediction")
+    if name.endswith(labels):
         return _labelling(model.config)
     raise InputError(
         f"{name} has a head whose quality headwise cannot judge; what it judges: language models "

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, capped, hidden, normed, paired, turned
+from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.text.calibration import to_device
 
 
@@ -126,15 +127,19 @@ def observe(
 
     for layer, site in enumerate(sites):
         watch(layer, site)
-    training = model.training
-    model.eval()
-    body = getattr(model, "base_model", model)  # the output head is not needed
+    body = _without_vocabulary(model)
     try:
         device = next(model.parameters()).device
-        for done, inputs in enumerate(to_device(batches, device), start=1):
-            body(**{name: value for name, value in inputs.items() if name != "labels"})
-            on_progress(done / len(batches), "")
+        with evaluating(model):
+            for done, inputs in enumerate(to_device(batches, device), start=1):
+                body(**{name: value for name, value in inputs.items() if name != "labels"})
+                on_progress(done / len(batches), "")
     finally:
         for handle in handles:
             handle.remove()
-        model.train(training)
+
+
+def _without_vocabulary(model: Any) -> Any:
+    """The part that computes all attention; a head over a vocabulary costs more than it shows."""
+    output = getattr(model, "get_output_embeddings", lambda: None)()
+    return model if output is None else model.base_model

@@ -20,6 +20,7 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.measure.observe import Observed, observe
 from headwise.pretrained.plan.reductions import LayerReductions, score_maps, square_root
+from headwise.pretrained.text.calibration import shortened
 
 THRESHOLDS = (0.01, 0.05, 0.10)
 
@@ -39,7 +40,7 @@ def watch_heads(
     for index, length in enumerate(lengths):
         for watch in watches:
             watch.length, watch.last = length, length == lengths[-1]
-        cut = [_shortened(batch, length) for batch in batches]
+        cut = shortened(batches, length) if length else batches
         ends = (index / len(lengths), (index + 1) / len(lengths))
         part = part_of(on_progress, *ends, "watching attention")
         observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), part)
@@ -52,10 +53,6 @@ def _lengths(batches: list[dict[str, Tensor]]) -> list[int]:
         return [0]
     longest = min(batch["input_ids"].shape[1] for batch in batches)
     return sorted({max(8, longest // part) for part in (8, 4, 2, 1)})
-
-
-def _shortened(batch: dict[str, Tensor], length: int) -> dict[str, Tensor]:
-    return {k: v[:, :length] for k, v in batch.items()} if length else batch
 
 
 class HeadWatch:

@@ -29,8 +29,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         require(
-            0 < self.fraction <= 1,
-            f"the fraction to keep is {self.fraction:g}; it must be above 0 and at most 1",
+            isinstance(self.fraction, int | float) and 0 < self.fraction <= 1,
+            f"the fraction to keep is {self.fraction}; it must be above 0 and at most 1",
         )
 
 

@@ -182,10 +182,23 @@ def few_tokens(
     batches; images as they are."""
     if "input_ids" not in batches[0]:
         return spread(batches, 4)
-    shortened = [
-        {name: value[:1, :length] for name, value in batch.items()}
-        for batch in sorted(batches, key=lambda batch: -batch["input_ids"].shape[1])
-    ]
-    longest = shortened[0]["input_ids"].shape[1]
-    enough = [each for each in shortened if each["input_ids"].shape[1] >= longest / 2]
+    by_length = sorted(batches, key=lambda batch: -batch["input_ids"].shape[1])
+    alone = [{name: value[:1] for name, value in batch.items()} for batch in by_length]
+    cut = shortened(alone, length)
+    longest = cut[0]["input_ids"].shape[1]
+    enough = [each for each in cut if each["input_ids"].shape[1] >= longest / 2]
     return spread(enough, max(1, round(tokens / longest)))
+
+
+def shortened(batches: list[dict[str, Tensor]], length: int) -> list[dict[str, Tensor]]:
+    """Inputs of at most `length` tokens. A token that all of them end with stays their end: some
+    classifiers read there."""
+    ends = torch.cat([batch["input_ids"][:, -1] for batch in batches])
+    closed = bool((ends == ends[0]).all())
+
+    def cut(value: Tensor) -> Tensor:
+        if value.shape[1] <= length or not closed:
+            return value[:, :length]
+        return torch.cat([value[:, : length - 1], value[:, -1:]], dim=1)
+
+    return [{name: cut(value) for name, value in batch.items()} for batch in batches]

@@ -1,5 +1,6 @@
 """From a text or a folder of images to the batches that a given model takes."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Tensor
 from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import MaskedToken, NextToken
-from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.measure.objectives import Embedding, objective_for
 from headwise.pretrained.text.calibration import (
     Material,
     Piece,
@@ -50,7 +51,7 @@ class _Reader:
         objective = objective_for(model)
         self.decoder = isinstance(objective, NextToken)
         self.masked = isinstance(objective, MaskedToken)
-        self.pairs = family_of(model).reads == "text pairs"
+        self.pairs = _reads_pairs(model)
         longest = longest_input(model, tokenizer)
         require(
             length is None or longest is None or length <= longest,
@@ -80,6 +81,14 @@ class _Reader:
         if self.masked:
             found = mask_tokens(found, self.tokenizer, self.seed, part)
         return found, names
+
+
+def _reads_pairs(model: Any) -> bool:
+    """Encoder–decoders that go on with a text; those that classify give their decoder the whole of
+    it themselves, and of some only one half is there."""
+    goes_on = isinstance(objective_for(model), NextToken | Embedding)
+    takes_two = "decoder_input_ids" in inspect.signature(model.forward).parameters
+    return family_of(model).reads == "text pairs" and takes_two and goes_on
 
 
 def _in_halves(ids: Tensor) -> dict[str, Tensor]:

@@ -1,0 +1,184 @@
+"""Models as people have them: training, adapted, half dead, one half of a pair, with rare heads."""
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from small_models import FAMILIES, small_material, small_model, word_tokenizer
+from tokenizers import processors
+from torch import nn
+
+import headwise
+from headwise.core.errors import InputError
+from headwise.pretrained import Material, attention_sites, text_material
+
+
+def of_class(family: str, name: str, **changes: Any) -> Any:
+    """A small random model of this family with another head."""
+    config, _, options = FAMILIES[family]
+    torch.manual_seed(2)
+    model = getattr(transformers, name)(getattr(transformers, config)(**options | changes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(std=1.5 / parameter.shape[-1] ** 0.5)
+    return model
+
+
+def halved(model: Any, material: Material | None = None) -> Any:
+    material = material or small_material(model)
+    return headwise.compress(model, text=material, keep=0.5, time_it=False, cache=False)
+
+
+@torch.no_grad()
+def own_divergence(model: Any, smaller: Any, material: Material, shift: int) -> float:
+    """KL a prediction by an own loop; language models' last position has no token to predict."""
+    rows = []
+    for batch in material.held_out:
+        p, q = (each(**batch).logits.double().log_softmax(-1) for each in (model, smaller))
+        kl = (p.exp() * (p - q)).sum(-1)
+        rows.append((kl[:, :-1] if shift else kl).flatten())
+    return float(torch.cat(rows).mean())
+
+
+def test_a_model_in_training_is_judged_without_its_dropout() -> None:
+    model = small_model("llama", attention_dropout=0.5)
+    model.train()
+    model.model.layers[0].eval()  # as frozen parts are
+    modes = [module.training for module in model.modules()]
+    material = small_material(model)
+    result = halved(model, material)
+    assert modes == [module.training for module in model.modules()]
+    model.eval()
+    mine = own_divergence(model, result.model.eval(), material, shift=1)
+    assert result.evaluation.damage == pytest.approx(mine, rel=1e-3)
+
+
+class Adapted(nn.Module):
+    """As LoRA's: another module around the original's weights, which are not all that it adds."""
+
+    def __init__(self, base: nn.Linear) -> None:
+        super().__init__()
+        self.base, self.extra = base, nn.Linear(base.in_features, base.out_features, bias=False)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        return self.base.weight
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        return self.base.bias
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        added: torch.Tensor = self.base(x) + self.extra(x)
+        return added
+
+
+@pytest.mark.parametrize("role", ["q_proj", "k_proj", "v_proj", "o_proj"])
+def test_what_is_not_a_plain_linear_map_is_refused(role: str) -> None:
+    model = small_model("llama")
+    attention = model.model.layers[1].self_attn
+    setattr(attention, role, Adapted(getattr(attention, role)))
+    with pytest.raises(InputError, match=r"is a Adapted.*merge adapters"):
+        halved(model)
+
+
+@pytest.mark.parametrize("role", ["q_proj", "k_proj", "v_proj", "o_proj"])
+def test_a_projection_that_does_more_than_its_weights_say_is_refused(role: str) -> None:
+    model = small_model("llama")
+    material = small_material(model)
+    headwise.compress(model, text=material, keep=0.5, time_it=False)  # measured, and kept on disk
+    module = getattr(model.model.layers[1].self_attn, role)
+    module.register_forward_hook(lambda module, inputs, output: 1.2 * output)
+    with pytest.raises(InputError, match=rf"layers\.1\.self_attn\.{role} puts out something else"):
+        headwise.compress(model, text=material, keep=0.5, time_it=False)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "qwen3"])
+def test_a_layer_that_does_nothing_is_no_obstacle(family: str) -> None:
+    model = small_model(family)
+    site = attention_sites(model)[1]
+    with torch.no_grad():
+        for parameter in model.get_submodule(site.value.path).parameters():
+            parameter.zero_()
+    result = halved(model)
+    assert 0.4 < result.evaluation.attention_parameters.ratio <= 0.5
+    assert 0 <= result.evaluation.damage < 5
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("bart", "BartForCausalLM"), ("whisper", "WhisperForCausalLM")]
+)
+def test_a_decoder_taken_from_its_pair(family: str, name: str) -> None:
+    model = of_class(family, name)
+    assert not any(site.cross for site in attention_sites(model))
+    pairs = small_material(small_model(family))
+    data = [
+        [{"input_ids": batch["decoder_input_ids"]} for batch in part]
+        for part in (pairs.calibration, pairs.held_out)
+    ]
+    material = Material(data[0], data[1], "random tokens")
+    result = halved(model, material)
+    mine = own_divergence(model, result.model, material, shift=1)
+    assert result.evaluation.damage == pytest.approx(mine, rel=1e-3)
+
+
+def closing_tokenizer(eos: int) -> Any:
+    """Of words, an end of text after each input."""
+    tokenizer = word_tokenizer()
+    core = tokenizer.backend_tokenizer
+    known = core.get_vocab()
+    word = next(word for word, number in known.items() if number == eos)
+    core.post_processor = processors.TemplateProcessing(
+        single=f"$A {word}:0", special_tokens=[(word, eos)]
+    )
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [("bart", "BartForSequenceClassification"), ("t5", "T5ForSequenceClassification")],
+)
+def test_encoder_decoders_that_classify_read_whole_texts(family: str, name: str) -> None:
+    model = of_class(family, name, num_labels=3, eos_token_id=90)
+    tokenizer = closing_tokenizer(90)
+    material = text_material(model, tokenizer, tokens=800, length=32)
+    whole = [batch["input_ids"] for batch in material.held_out]
+    assert all(batch.keys() == {"input_ids"} for batch in material.held_out)
+    assert max(ids.shape[1] for ids in whole) == 32
+    result = halved(model, material)
+    mine = own_divergence(model, result.model, material, shift=0)
+    assert result.evaluation.damage == pytest.approx(mine, rel=1e-3, abs=3e-8)
+
+
+def test_what_a_model_cannot_read_is_said_in_its_own_words() -> None:
+    model = of_class("t5", "T5ForSequenceClassification", num_labels=3, eos_token_id=97)
+    batches = [{"input_ids": torch.randint(4, 96, (4, 16))} for _ in range(4)]
+    with pytest.raises(InputError, match=r"T5ForSequenceClassification cannot be judged.*<eos>"):
+        halved(model, Material(batches[:3], batches[3:], "without an end"))
+
+
+def test_heads_that_cannot_be_judged_are_refused() -> None:
+    model = of_class("gpt2", "GPT2DoubleHeadsModel")
+    with pytest.raises(InputError, match="GPT2DoubleHeadsModel has a head"):
+        halved(model, small_material(model))
+
+
+def test_predictions_of_masked_tokens_alone_are_judged_like_all() -> None:
+    damages = []
+    for sparse in (False, True):
+        model = of_class("modernbert", "ModernBertForMaskedLM", sparse_prediction=sparse)
+        material = small_material(model)
+        for batch in [*material.calibration, *material.held_out]:
+            batch["labels"] = torch.where(batch["input_ids"] % 5 == 0, batch["input_ids"], -100)
+        damages.append(halved(model, material).evaluation.damage)
+    assert damages[0] == pytest.approx(damages[1], rel=1e-4)
+
+
+def test_a_distilled_image_classifier_is_judged_by_its_labels() -> None:
+    model = of_class("deit", "DeiTForImageClassificationWithTeacher")
+    material = small_material(model)
+    result = halved(model, material)
+    mine = own_divergence(model, result.model, material, shift=0)
+    assert result.evaluation.damage == pytest.approx(mine, rel=1e-3)
