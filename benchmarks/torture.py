@@ -40,6 +40,7 @@ from headwise.advise.plan import scale
 from headwise.advise.plan.measured import measured_plan
 from headwise.advise.plan.race import Rungs
 from headwise.advise.plan.request import PlanRequest
+from headwise.lab.crew import Place
 from headwise.lab.run import Run
 from headwise.lab.study import Tier
 from headwise.nets import ClassTokenShape
@@ -113,7 +114,7 @@ def plan(folder: Path) -> None:
         budget=2 * 4 * 32 * 32,
         seconds=900,
         rungs=(Rungs(seeds=(1,), enter=(1000,), fresh=2),),
-        workers=2,
+        place=Place(jobs=2),
     )
     made = measured_plan(request, lambda n: Language.from_file(text, n), folder / "a.db")
     (folder / "plan.json").write_text(made.to_json())
@@ -228,9 +229,10 @@ def seconds_until_gone(processes: list[int]) -> float:
 def disturb(
     subject: Subject, folder: Path, dice: random.Random, tally: Tally, whole: float
 ) -> bool:
-    """Start the work and kill it after it kept something; False if it was done before that.
+    """Start the work and kill it, or a worker of it, after it kept something; False if it was done.
 
-    `whole` is how long the whole work takes, in seconds.
+    A study whose worker is killed goes on, and must come to the same end. `whole` is how long the
+    whole work takes, in seconds.
     """
     before = len(subject.records(folder))
     child = started(subject.work, folder)
@@ -248,12 +250,13 @@ def disturb(
     except ProcessLookupError:
         kill_worker = False
     _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+    survived = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+    if survived and not kill_worker:  # it was done before the signal reached it
         return False
     tally.kills += 1
     tally.of_workers += kill_worker
     tally.slowest = max(tally.slowest, seconds_until_gone(team))
-    return True
+    return not survived
 
 
 def compare(found: Records, wanted: Records, tally: Tally) -> None:

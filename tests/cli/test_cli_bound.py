@@ -69,7 +69,7 @@ def test_words_and_json_say_what_the_library_says(command: str, bound: object, r
         ("bound bands --dim 65 --rank 1 --heads 1", "dim must be a whole number from 2 to 64"),
         (
             "bound extraction --kernel missing.npy --heads 3 --head-dim 8",
-            "cannot read an array from missing.npy",
+            "cannot read missing.npy: No such file",
         ),
         (f"{HEAD_COUNT} --length 0", "length must be a whole number"),
     ],

@@ -50,7 +50,7 @@ def test_the_command_prints_what_its_twin_returns(tmp_path: Path, run: Run) -> N
         (f"{PLAN} --intrinsic-dim 1000", "1000 heads of dimension 4 in the first of 6 layers"),
         (f"{PLAN} --text a --data b", "--text or --data, not both"),
         (f"{PLAN} --text no-such-file", "cannot read the text no-such-file"),
-        (f"{PLAN} --data no-such-file.npz", "cannot be read as an .npz"),
+        (f"{PLAN} --data no-such-file.npz", "cannot read no-such-file.npz: No such file"),
         (f"{PLAN} --layers 0", "layers must be"),
         (f"{PLAN} --multiple 1000", "multiple must be"),
         (f"{PLAN} --out no-such-folder/plan.json", "no folder no-such-folder"),

@@ -101,7 +101,7 @@ def test_the_function_reads_files_as_the_command_does(
     path = str(files["npz"][0])
     run("probe", path, "--max-heads", "2", "--no-positions", "--state", state)
     assert capsys.readouterr().out == f"{found}\n"
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match=r"cannot read none\.npz: No such file"):
         headwise.probe("none.npz")
     with pytest.raises(InputError, match="by position or by name, not both"):
         headwise.probe(*arrays, targets=arrays[1])
@@ -129,8 +129,14 @@ def test_bad_files_get_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[
     changing.to_csv(tmp_path / "changing.csv", index=False)
     words = pd.DataFrame({"id": [0, 1], "x": ["a", "b"], "y": [0.0, 1.0]})
     words.to_csv(tmp_path / "words.csv", index=False)
+    table = pd.DataFrame({"id": [0, 0, 1], "x": [1.0, 2.0, 3.0], "y": [0.0, 0.0, 1.0]})
+    table.assign(id=[0, 0, None]).to_csv(tmp_path / "nameless.csv", index=False)
+    table.to_csv(tmp_path / "numbered.csv")
+    table[:0].to_csv(tmp_path / "no-rows.csv", index=False)
+    (tmp_path / "twice.csv").write_text("id,x,x,y\n0,1,2,3\n")
+    table.assign(id=[[0], [0], [1]]).to_parquet(tmp_path / "lists.parquet")
     for name, sentence in {
-        "none.npz": "there is no file",
+        "none.npz": "No such file",
         "bad.npz": "cannot be read",
         "bad.safetensors": "cannot be read",
         "bad.parquet": "cannot be read",
@@ -140,11 +146,20 @@ def test_bad_files_get_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[
         "pickle.npz": "cannot be read",
         "changing.csv": "changes within a sequence",
         "words.csv": "not numeric",
+        "nameless.csv": "1 rows of",
+        "numbered.csv": "a column without a name",
+        "no-rows.csv": "columns and no rows",
+        "twice.csv": "two columns of the name x",
+        "lists.parquet": "column 'id'",
     }.items():
         assert run("probe", str(tmp_path / name)) == 2, name
         errors = capsys.readouterr().err
         assert sentence in errors, name
         assert "Traceback" not in errors
+    table.to_csv(tmp_path / "table.csv", index=False)
+    for options in ("--inputs x,y", "--inputs x,id", "--sequence y"):
+        assert run("probe", str(tmp_path / "table.csv"), *options.split()) == 2
+        assert "cannot be" in capsys.readouterr().err
 
 
 def test_the_evaluation_prints_its_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,24 @@
 """Files appear whole or not at all; specifications in them come back equal."""
 
+import gzip
 import os
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from headwise.core.array_files import read_npy, read_npz
 from headwise.core.errors import InputError
-from headwise.core.files import appearing, check_can_write, read_spec, write_file, write_spec
+from headwise.core.files import (
+    appearing,
+    check_can_write,
+    read_bytes,
+    read_json,
+    read_spec,
+    write_file,
+    write_spec,
+)
 from headwise.core.spec import spec
 
 needs_permissions = pytest.mark.skipif(
@@ -136,3 +147,83 @@ def test_what_is_no_specification_gets_a_sentence(
         path.write_text(content)
     with pytest.raises(InputError, match=sentence):
         read_spec(path, "a kept one")
+
+
+def test_a_device_or_a_pipe_stays_what_it_is(tmp_path: Path) -> None:
+    """A file that appears in its place would take it from everyone: /dev/null from the machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    linked = tmp_path / "linked"
+    linked.symlink_to(pipe)
+    for place in (pipe, linked):
+        with pytest.raises(InputError, match="a device or a pipe; a file is written"):
+            write_file(place, "new")
+        with pytest.raises(InputError, match=r"--out: .* a device or a pipe"):
+            check_can_write(place, "--out")
+        assert stat.S_ISFIFO(place.stat().st_mode)
+
+
+def test_a_link_stays_one_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "latest.json"
+    link.symlink_to(tmp_path / "folder" / "first.json")
+    for content in ("made", "replaced"):
+        check_can_write(link, "--out")
+        write_file(link, content)
+        assert link.is_symlink()
+        assert (tmp_path / "folder" / "first.json").read_text() == content
+    assert [file.name for file in (tmp_path / "folder").iterdir()] == ["first.json"]
+    around = tmp_path / "around"
+    around.symlink_to(around)
+    with pytest.raises(InputError, match=r"cannot write .*around: Too many levels"):
+        write_file(around, "")
+    lost = tmp_path / "lost"
+    lost.symlink_to(tmp_path / "nowhere" / "file")
+    with pytest.raises(InputError, match=r"--out: there is no folder .*nowhere"):
+        check_can_write(lost, "--out")
+
+
+def test_only_a_file_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "around").symlink_to(tmp_path / "around")
+    wrong = {
+        tmp_path / "none": "No such file",
+        tmp_path: "it is a folder",
+        tmp_path / "pipe": "it is a pipe or a device",
+        Path("/dev/zero"): "it is a pipe or a device",
+        tmp_path / "around": "Too many levels",
+        tmp_path / ("n" * 5000): "File name too long",
+        tmp_path / "nul\0": "null",
+    }
+    for path, why in wrong.items():
+        for read in (read_bytes, read_json, read_npy, read_npz):
+            with pytest.raises(InputError, match=f"cannot read .*{why}"):
+                read(path)
+
+
+def test_json_from_an_editor_and_json_that_could_mean_two_things(tmp_path: Path) -> None:
+    (tmp_path / "mark.json").write_text('{"a": 1}', "utf-8-sig")
+    assert read_json(tmp_path / "mark.json") == {"a": 1}
+    (tmp_path / "twice.json").write_text('{"a": {"b": 1, "b": 2}}')
+    with pytest.raises(InputError, match="'b' is there twice"):
+        read_json(tmp_path / "twice.json")
+
+
+def test_arrays_come_from_files_of_arrays_and_nobody_is_told_to_unpickle(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(3))
+    np.savez(tmp_path / "a.npz", a=np.arange(3))
+    assert read_npy(tmp_path / "a.npy").tolist() == [0, 1, 2]
+    assert read_npz(tmp_path / "a.npz")["a"].tolist() == [0, 1, 2]
+    for name, content in {"zip": gzip.compress(b"x"), "text": b'{"a": 1}', "empty": b""}.items():
+        (tmp_path / name).write_bytes(content)
+        for read in (read_npy, read_npz):
+            with pytest.raises(InputError, match="cannot be read as an") as caught:
+                read(tmp_path / name)
+            assert "pickle" not in str(caught.value)
+    with pytest.raises(InputError, match=r"it is an \.npz file"):
+        read_npy(tmp_path / "a.npz")
+    with (tmp_path / "long.npy").open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (10**12, 4)}
+        np.lib.format.write_array_header_1_0(file, header)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_npy(tmp_path / "long.npy")

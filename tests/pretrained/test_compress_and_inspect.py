@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 import typer
 from small_models import small_material, small_model, word_tokenizer
 
@@ -154,3 +155,10 @@ def test_a_user_registers_a_family_of_models() -> None:
             register_family("my-llama", Family(sites=llama_sites))
     finally:
         headwise.pretrained.FAMILIES.pop("my-llama")
+
+
+def test_a_model_of_a_short_context_is_timed_within_it() -> None:
+    config = transformers.GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=99, n_positions=32)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    result = headwise.compress(model, text=small_material(model), keep=0.5)
+    assert "a generated token" in result.evaluation.latency_ms

@@ -163,10 +163,10 @@ def extraction(
 
     Example: `headwise bound extraction --kernel kernel.npy --heads 4 --head-dim 16`
     """
-    from headwise.cli.parse import array_file
+    from headwise.core.array_files import read_npy
     from headwise.theory.allocation import extraction_bound
 
-    _show(extraction_bound(array_file(kernel), heads, head_dim), as_json)
+    _show(extraction_bound(read_npy(kernel), heads, head_dim), as_json)
 
 
 @app.command("saturation")

@@ -8,8 +8,6 @@ import typer
 from headwise.core.errors import InputError, require
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from headwise.tasks import Retrieval
 
 TrustOption = Annotated[
@@ -50,16 +48,3 @@ def chosen_task(
     if not isinstance(task, Retrieval):
         raise InputError(f"{file} holds no retrieval task")
     return task
-
-
-def array_file(file: Path) -> "np.ndarray":
-    """The one array of an .npy file; nothing in it is unpickled."""
-    import numpy as np
-
-    try:
-        found = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"cannot read an array from {file}: {error}") from error
-    if not isinstance(found, np.ndarray):
-        raise InputError(f"{file} holds several arrays; an .npy file holds one")
-    return found

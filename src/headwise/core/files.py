@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ def appearing(path: str | Path) -> Iterator[Path]:
     """A scratch file beside `path`, of the same ending, that takes its place when all went well.
 
     Whoever reads `path` sees the old file or the new one, never a part; on an error, or after a
-    kill, `path` is as it was. The folder is made if it is not there.
+    kill, `path` is as it was. The folder is made if it is not there. A link stays one: the file
+    that it leads to is replaced.
     """
-    path = Path(path)
+    path = _place_to_write(Path(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=".writing-", suffix=path.suffix, dir=path.parent)
@@ -100,10 +102,13 @@ def check_can_write(path: str | Path | None, what: str) -> None:
     if path is None:
         return
     path = Path(path)
-    folder = path.parent
-    require(is_folder(folder), f"{what}: there is no folder {folder}; make it first")
     require(not is_folder(path), f"{what}: {path} is a folder; a file is written")
-    _check_can_make(path, what)
+    try:
+        place = _place_to_write(path)
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+    require(is_folder(place.parent), f"{what}: there is no folder {place.parent}; make it first")
+    _check_can_make(place, what)
 
 
 def check_can_write_into(folder: str | Path | None, what: str) -> None:
@@ -123,6 +128,18 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def _place_to_write(path: Path) -> Path:
+    """The file to replace. A device or a pipe is none: a file would take its place for everyone."""
+    try:
+        place = Path(os.path.realpath(path)) if path.is_symlink() else path
+        taken = os.path.lexists(place) and not stat.S_ISDIR(place.stat().st_mode)
+        regular = not taken or stat.S_ISREG(place.stat().st_mode)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot write {path}: {reason(error)}") from error
+    require(regular, f"cannot write {path}: it is a device or a pipe; a file is written")
+    return place
+
+
 def _check_can_make(path: Path, what: str) -> None:
     """Try it: permissions alone say nothing of read-only media, nor of what root may not do."""
     folder = path.parent
@@ -137,6 +154,33 @@ def _check_can_make(path: Path, what: str) -> None:
         raise InputError(f"{what}: {path} cannot be written: {reason(error)}") from error
 
 
+def check_is_file(path: str | Path, name: str = "") -> None:
+    """Refuse what has no content of a known end: nothing there, a folder, a pipe, a device.
+
+    `name` is what a sentence calls it, the path by default.
+    """
+    name = name or str(path)
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {name}: {reason(error)}") from error
+    require(not stat.S_ISDIR(mode), f"cannot read {name}: it is a folder; a file is read")
+    require(
+        stat.S_ISREG(mode),
+        f"cannot read {name}: it is a pipe or a device; save what it gives to a file first",
+    )
+
+
+def read_bytes(path: str | Path, name: str = "", most: int = -1) -> bytes:
+    """All of a file, or its first bytes, or a sentence that calls it `name`."""
+    check_is_file(path, name)
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise InputError(f"cannot read {name or path}: {reason(error)}") from error
+
+
 def reason(error: Exception) -> str:
     """Why a file could not be used, in the system's words."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -144,27 +188,34 @@ def reason(error: Exception) -> str:
 
 def read_json(path: str | Path) -> Any:
     """The JSON in a UTF-8 file, or a sentence: whoever wrote the file may have meant no good."""
-    path = Path(path)
     try:
-        text = path.read_text("utf-8")
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not JSON: it is not UTF-8 text") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {reason(error)}") from error
     try:
-        return parse_json(text)
+        return parse_json(text, object_pairs_hook=_each_once)
     except InputError as error:
         raise InputError(f"{path} {error}") from error
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str, **how: Any) -> Any:
     """The data in a text of JSON; the sentence begins with what is wrong with it."""
     try:
-        return json.loads(text)
+        return json.loads(text, **how)
     except RecursionError as error:
         raise InputError("is not usable JSON: it is nested too deep") from error
     except (ValueError, TypeError) as error:  # numbers of more than 4,300 digits are among these
         raise InputError(f"is not JSON: {error}") from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A name given twice could mean either value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} is there twice")
+    return found
 
 
 def read_spec(path: Path, what: str) -> Any:

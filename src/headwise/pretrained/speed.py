@@ -10,6 +10,7 @@ from torch import Tensor
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.text.calibration import to_device, token_count
+from headwise.pretrained.text.limits import longest_input
 
 
 @dataclass
@@ -36,10 +37,12 @@ def latency(
     def forward(model: Any) -> float:
         return _timed(lambda: model(**inputs), device)
 
-    tokens = 32
+    longest = longest_input(original) or _CONTEXT
+    asked = min(16, longest // 2)
+    tokens = min(32, longest - asked)
 
     def generate(model: Any) -> float:
-        prompt = inputs["input_ids"][:1, :16]
+        prompt = inputs["input_ids"][:1, :asked]
         options = {"min_new_tokens": tokens, "max_new_tokens": tokens, "do_sample": False}
         mask = torch.ones_like(prompt)
         run = lambda: model.generate(  # noqa: E731
@@ -63,7 +66,7 @@ def _with_a_filled_cache(
     original: Any, compressed: Any, device: torch.device
 ) -> dict[str, Pairwise]:
     """One more token after a long context, where the cache is the cost, if there is a cache."""
-    longest = int(getattr(original.config, "max_position_embeddings", _CONTEXT))
+    longest = longest_input(original) or _CONTEXT
     context, batch = min(_CONTEXT, longest - 64), _BATCH
     if context < 64:
         return {}

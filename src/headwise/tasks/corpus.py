@@ -15,17 +15,14 @@ import numpy as np
 
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing
+from headwise.core.files import appearing, read_bytes
 
 BYTES = "bytes"
 
 
 def read_content(path: str | Path) -> bytes:
     """A file with something in it."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the text {path}: {error.strerror}") from error
+    content = read_bytes(path, f"the text {path}")
     require(bool(content.strip()), f"the text {path} is empty")
     return content
 

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Int, Integer
 from torch import Tensor
 
-from headwise.core.errors import InputError, require
+from headwise.core.array_files import read_npz
+from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.tasks import corpus
 from headwise.tasks.windows import cut_windows, evenly_spaced
@@ -112,11 +113,7 @@ class TokenArray:
 
 
 def _read(path: Path) -> Integer[np.ndarray, "..."]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except Exception as error:  # numpy raises zip, zlib, memory and type errors on damaged archives
-        raise InputError(f"{path} cannot be read as an .npz file: {error}") from error
+    arrays = read_npz(path)
     whole = {n: a for n, a in arrays.items() if a.dtype.kind in "iu" and a.ndim in (1, 2)}
     if _NAME in whole:
         return whole[_NAME]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing_folder, check_new_folder
+from headwise.core.files import appearing_folder, check_new_folder, read_bytes
 
 _HEADER = struct.Struct("7i")
 
@@ -40,23 +40,16 @@ def convert_llama2c(
     """
     file, folder = Path(file), Path(folder)
     check_new_folder(folder)
-    data = _read(file)
+    data = read_bytes(file)
     header, tied = _header(data, file)
     tensors, end = _tensors(data, header, tied, file)
     model = _model(header, tied, tensors)
-    pieces = _read(Path(tokenizer)) if tokenizer else data[end:]
+    pieces = read_bytes(Path(tokenizer)) if tokenizer else data[end:]
     with appearing_folder(folder) as staging:
         model.save_pretrained(staging)
         if pieces:
             build_tokenizer(parse_tokenizer(pieces, header.vocabulary)).save_pretrained(staging)
     return folder
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _header(data: bytes, path: Path) -> tuple[Header, bool]:

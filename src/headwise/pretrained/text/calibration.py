@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
+from headwise.core.files import read_bytes
 
 BOUNDARY = "<|endoftext|>"
 SHORTEST = 8  # tokens: below this a window has no context to attend to
@@ -60,9 +61,7 @@ class Piece(NamedTuple):
 def read_text(path: Path) -> str:
     """A UTF-8 text with something in it."""
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text (byte {error.start} cannot be read); convert it first"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headwise.advise.probe.judged.attempt import Assignment, Way, ZooAttempt, make_attempt
 from headwise.core.errors import InputError, require
-from headwise.core.files import append_line
+from headwise.core.files import append_line, read_bytes
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.crew import Job, Place, results_of
 
@@ -47,8 +47,8 @@ def read_attempts(kept: Path | None) -> list[ZooAttempt]:
     if kept is None or not kept.exists():
         return []
     try:
-        lines = kept.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_bytes(kept).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
         raise InputError(f"{kept} cannot be read: {error}") from error
     found = []
     for line in lines:

@@ -5,7 +5,7 @@ matters, rows in order. All other numeric columns are the token, save the target
 constant within a sequence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from headwise.core.array_files import read_npy, read_npz
 from headwise.core.errors import InputError, require
+from headwise.core.files import check_is_file
 
 INPUT_NAMES = ("inputs", "X", "x")
 TARGET_NAMES = ("targets", "y", "Y", "labels", "target", "label")
@@ -51,17 +53,17 @@ def read(
     """
     paths = [Path(file) for file in files]
     for path in paths:
-        require(path.is_file(), f"there is no file {path}")
+        check_is_file(path)
     endings = [path.suffix.lower() for path in paths]
     if endings == [".npy", ".npy"]:
-        return ProbeData(_load(paths[0]), _load(paths[1]), None)
+        return ProbeData(read_npy(paths[0]), read_npy(paths[1]), None)
     require(
         len(paths) == 1 and endings[0] != ".npy",
         "give one .npz, .safetensors, .parquet or .csv file, or two .npy files: inputs, targets",
     )
     (file,), (ending,) = paths, endings
     if ending in (".npz", ".safetensors"):
-        arrays = _npz(file) if ending == ".npz" else _safetensors(file)
+        arrays = read_npz(file) if ending == ".npz" else _safetensors(file)
         return ProbeData(
             arrays[_named(arrays, inputs, INPUT_NAMES, file, "inputs")],
             arrays[_named(arrays, targets, TARGET_NAMES, file, "targets")],
@@ -72,21 +74,6 @@ def read(
         f"{file} is no .npz, .npy, .safetensors, .parquet or .csv file",
     )
     return _long(_frame(file, ending), file, inputs, targets, sequence)
-
-
-def _load(file: Path) -> Any:
-    try:
-        return np.load(file, allow_pickle=False)
-    except Exception as error:  # a damaged header raises what its parser does, or asks for memory
-        raise InputError(f"{file} cannot be read: {error}") from error
-
-
-def _npz(file: Path) -> dict[str, Any]:
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except Exception as error:  # numpy raises zip, zlib, value and type errors on damaged archives
-        raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def _safetensors(file: Path) -> dict[str, Any]:
@@ -105,9 +92,16 @@ def _as_numpy(tensor: Tensor) -> np.ndarray:
 
 def _frame(file: Path, ending: str) -> pd.DataFrame:
     try:
-        return pd.read_parquet(file) if ending == ".parquet" else pd.read_csv(file)
+        if ending == ".parquet":
+            return pd.read_parquet(file)
+        header = pd.read_csv(file, header=None, nrows=1, dtype=str)
+        frame = pd.read_csv(file)
     except Exception as error:  # pandas and pyarrow have many kinds of errors for a bad file
         raise InputError(f"{file} cannot be read: {error}") from error
+    names = header.iloc[0].dropna()
+    twice = sorted(set(names[names.duplicated()]))  # pandas would call the second one name.1
+    require(not twice, f"{file} has two columns of the name {', '.join(twice)}; rename one")
+    return frame
 
 
 def _named(have: Any, wanted: str | None, usual: tuple[str, ...], file: Path, what: str) -> str:
@@ -135,14 +129,13 @@ def _long(
     order = next((name for name in POSITION_NAMES if name in columns and not inputs), None)
     rest = [name for name in columns if name not in (key, target, order)]
     tokens = inputs.split(",") if inputs else rest
+    _check_table(frame, file, key, target, tokens)
     for name in tokens:
-        require(name in columns, f"{file} has no column {name!r}")
         require(
             pd.api.types.is_numeric_dtype(frame[name]),
             f"column {name!r} of {file} is not numeric; choose the token's columns with --inputs "
             "(in Python inputs=)",
         )
-    require(len(tokens) > 0, f"{file} has no column left for the tokens")
     if order is not None:
         frame = frame.sort_values([key, order], kind="stable")
     groups = frame.groupby(key, sort=False)
@@ -152,3 +145,33 @@ def _long(
     )
     sequences = [group.to_numpy(np.float64) for _, group in groups[tokens]]
     return ProbeData(sequences, groups[target].first().to_numpy(), None)
+
+
+def _check_table(
+    frame: pd.DataFrame, file: Path, key: str, target: str, tokens: Sequence[str]
+) -> None:
+    """Refuse a table that could be read in two ways, or of which a part would be left out."""
+    columns = list(frame.columns)
+    for name in tokens:
+        require(name in columns, f"{file} has no column {name!r}")
+    require(len(tokens) > 0, f"{file} has no column left for the tokens")
+    require(len(frame) > 0, f"{file} has columns and no rows")
+    nameless = [name for name in tokens if str(name).startswith("Unnamed: ")]
+    require(
+        not nameless,
+        f"{file} has a column without a name, perhaps row numbers; choose the token's columns with "
+        "--inputs (in Python inputs=)",
+    )
+    for name in (key, target):
+        require(
+            name not in tokens,
+            f"column {name!r} of {file} cannot be a token's and the "
+            + ("sequence's name" if name == key else "target"),
+        )
+    require(key != target, f"column {key!r} of {file} cannot be the sequence's name and the target")
+    missing = int(frame[key].isna().sum())
+    require(missing == 0, f"{missing} rows of {file} name no sequence in column {key!r}")
+    require(
+        all(isinstance(name, Hashable) for name in frame[key]),
+        f"column {key!r} of {file} holds lists or the like; names of sequences are numbers or text",
+    )
