@@ -12,7 +12,7 @@ from headwise.pretrained.measure.certificate import HeadCertificate
 from headwise.pretrained.model.saving import checkpoint_bytes, save_compressed
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.uniform import opens_in_stock, stock_reason
-from headwise.pretrained.shown import Shown
+from headwise.pretrained.shown import Shown, called
 
 
 @dataclass(repr=False)
@@ -36,7 +36,7 @@ class Compressed(Shown):
     @property
     def title(self) -> str:
         """What a page about it is called."""
-        return f"{self.name}, compressed"
+        return f"{called(self.name)}, compressed"
 
     @property
     def passed(self) -> bool | None:

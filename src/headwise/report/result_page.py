@@ -50,8 +50,8 @@ def _inspection(result: Inspection) -> Page:
         special=head_map(result),
         scripts=("head_map.js",),
         figures=[
-            _panels(f"{result.name} {name}", title, {"": chart}, result.errors)
-            for name, (title, chart) in inspection.line_charts(result).items()
+            _panels(f"heads-{name}", title, {"": chart}, result.errors, caption=caption)
+            for name, (title, chart, caption) in inspection.line_charts(result).items()
         ],
         notes=[
             *map(_sentence, rest),
@@ -253,7 +253,12 @@ def _subtitle(chart: Any) -> str:
 
 
 def _panels(
-    name: str, title: str, panels: dict[str, Any], data: pd.DataFrame, chart: Any = None
+    name: str,
+    title: str,
+    panels: dict[str, Any],
+    data: pd.DataFrame,
+    chart: Any = None,
+    caption: str = "",
 ) -> PageFigure:
     """A figure of several panels; `chart` is the whole of it where it has one of its own."""
     titled = [panel.properties(title=panel_title(each)) for each, panel in panels.items()]
@@ -261,7 +266,7 @@ def _panels(
         alt.concat(*titled, columns=2).resolve_scale(color="independent"), title
     )
     on_page = {each: finished(panel) for each, panel in panels.items()}
-    return PageFigure(name, title, DrawnFigure(whole, data, on_page))
+    return PageFigure(name, title, DrawnFigure(whole, data, on_page), caption)
 
 
 def _table(title: str, rows: pd.DataFrame) -> PageTable:

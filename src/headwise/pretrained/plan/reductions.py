@@ -22,6 +22,9 @@ from headwise.pretrained.adapters import AttentionSite, AttentionWeights
 from headwise.pretrained.measure.moments import LayerMoments
 
 
+_DEAD = 1e-15  # a largest singular value below it belongs to a head that does nothing
+
+
 class Narrowing(NamedTuple):
     """Maps into and back from the best subspace of every size: the first r rows, r columns."""
 
@@ -99,10 +102,20 @@ def narrowing(gradient: Tensor, value: Tensor) -> Narrowing:
     root = square_root(value)
     sensitivity = square_root(gradient)
     u, s, vh = torch.linalg.svd(sensitivity @ root)
-    scale = s.clamp(min=s.amax(-1, keepdim=True) * 1e-9 + 1e-300).rsqrt()
+    scale = inverse_root(s)
     into = scale.unsqueeze(-1) * (u.mT @ sensitivity)
     back = (root @ vh.mT) * scale.unsqueeze(-2)
     return Narrowing(into, back, tail_damage(s))
+
+
+def inverse_root(singular: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
+    """σ^{-1/2}, bounded; zero where all of a head's σ are, so that a dead head's maps are zero too.
+
+    (σ²/2 is a damage: what is called dead here could not be seen in any output.)
+    """
+    largest = singular.amax(-1, keepdim=True)
+    bounded = singular.clamp(min=largest * 1e-9 + 1e-300).rsqrt()
+    return torch.where(largest > _DEAD, bounded, 0.0)
 
 
 def tail_damage(singular: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch sizes"]:
@@ -182,7 +195,7 @@ def factorise(weight: Tensor, root: Tensor, gradient: Tensor) -> Factor:
     weight = weight.double()
     sensitivity = square_root(gradient)
     u, s, vh = torch.linalg.svd(sensitivity @ weight @ root, full_matrices=False)
-    scale = s.clamp(min=s.max() * 1e-9 + 1e-300).rsqrt()
+    scale = inverse_root(s)
     into = scale.unsqueeze(-1) * (u.mT @ sensitivity)
     back = (weight @ root @ vh.mT) * scale
     return Factor(into, back, tail_damage(s))
