@@ -82,10 +82,10 @@ def y_axis(style: LineStyle, name: str) -> alt.Y:
         title = f"{error.name}, {error.unit}, {style.score} over seeds"
         scale = alt.Scale(domain=[low, high], nice=False)
         return alt.Y(column, title=title, scale=scale, axis=alt.Axis(tickCount=6))
-    first, last = floor(log10(low)), ceil(log10(high))
+    first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
     axis = decades(first, last)
     if high < 300 * low:  # few decades: name numbers between them
-        values = [m * 10.0**power for power in range(first, last + 1) for m in (1, 2, 5)]
+        values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
         axis = alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     return alt.Y(column, title=title, axis=axis, scale=scale)

@@ -21,7 +21,6 @@ from torch import Tensor
 from headwise.pretrained.adapters import AttentionSite, AttentionWeights
 from headwise.pretrained.measure.moments import LayerMoments
 
-
 _DEAD = 1e-15  # a largest singular value below it belongs to a head that does nothing
 
 
