@@ -17,13 +17,14 @@ def summarise(
 
     `error_min` is the smallest over seeds; `error_mean` is the geometric mean, for errors span
     decades, and `error_low`..`error_high` its 95 % t-interval, over the seeds that did not
-    diverge. `stuck` counts seeds more than ten times above the best. Of differences, which may be
-    negative, the mean is arithmetic and no seed counts as stuck.
+    diverge. `stuck` counts seeds more than ten times above the best that is not zero. Of
+    differences, which may be negative, the mean is arithmetic and no seed counts as stuck.
     """
     rows = []
     names = ["part", *setting]
     for values, group in results.groupby(names, sort=True, dropna=False):
-        errors = group["error"].dropna().to_numpy(float)
+        errors = group["error"].to_numpy(float)
+        errors = errors[np.isfinite(errors)]
         row = dict(zip(names, values, strict=True))
         row |= {"seeds": len(group), "diverged": int(group["diverged"].sum())}
         row |= _statistics(errors, geometric)
@@ -33,9 +34,13 @@ def summarise(
 
 def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
     if geometric:
-        found = Interval.of(np.log(np.maximum(errors, 1e-300)))
-        mean, low, high = np.exp([found.mean, found.low, found.high])
-        stuck = int((errors > STUCK * errors.min(initial=np.inf)).sum())
+        above_zero = errors[errors > 0]
+        stuck = int((errors > STUCK * above_zero.min(initial=np.inf)).sum())
+        if len(above_zero) < len(errors):  # the geometric mean with a zero is zero, and no interval
+            mean, low, high = 0.0, np.nan, np.nan
+        else:
+            found = Interval.of(np.log(errors))
+            mean, low, high = np.exp([found.mean, found.low, found.high])
     else:
         found = Interval.of(errors)
         mean, low, high, stuck = found.mean, found.low, found.high, 0
@@ -50,7 +55,7 @@ def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
 
 def mean_error(errors: np.ndarray, geometric: bool = True) -> float:
     """The mean over seeds that a summary has."""
-    return float(_statistics(errors[~np.isnan(errors)], geometric)["error_mean"])
+    return float(_statistics(errors[np.isfinite(errors)], geometric)["error_mean"])
 
 
 def readable_value(value: object) -> str:

@@ -10,6 +10,8 @@ from headwise.core.files import check_new_folder
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
 from headwise.pretrained.checks import check_finite, check_share, check_weights
+from headwise.pretrained.closeup.sizes import sizes_to_choose
+from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
@@ -23,7 +25,7 @@ from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.shown import check_page
-from headwise.pretrained.text.calibration import Material, few_tokens
+from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
     Source,
     check_material,
@@ -33,7 +35,8 @@ from headwise.pretrained.text.material import (
 )
 from headwise.pretrained.text.options import check_options
 
-_MEASURED, _PLANNED = 0.5, 0.7  # how far along the work is after each part
+_MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
+_SIZED = (2048, 512)  # with which other sizes are measured for a page
 _CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
 
@@ -124,14 +127,34 @@ def compress(
         chosen = replace(
             _chosen(goal, subject.model, measurement, material, part), calibration=material.source
         )
-        part = part_of(on_progress, _PLANNED, 1.0)
+        part = part_of(on_progress, _PLANNED, 1.0 if report is None else _SHOWN)
         result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+        if report is not None:
+            part = part_of(on_progress, _SHOWN, 1.0)
+            _look_closer(result, subject, measurement, material, part)
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
         result.save(folder)
     if report is not None:
         result.report(report)
     return result
+
+
+def _look_closer(
+    result: Compressed,
+    subject: Subject,
+    measurement: Measurement,
+    material: Material,
+    on_progress: OnProgress,
+) -> None:
+    """Add what only a page shows: other sizes and methods, and texts before and after."""
+    batches = few_tokens(material.held_out, *_SIZED)
+    sample = Sample(batches, material.samples[0].source)
+    method = result.plan.method
+    result.sizes = sizes_to_choose(subject.model, measurement, sample, method, on_progress)
+    result.texts = continuations(
+        subject.model, result.model, material.held_out, measurement.objective, subject.tokenizer
+    )
 
 
 def _chosen(

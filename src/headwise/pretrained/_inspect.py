@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.checks import check_weights
+from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spectra
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
+from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.importance import all_heads, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
-from headwise.pretrained.measure.watch import watch_heads
+from headwise.pretrained.measure.watch import HeadWatch, distance_ranges, watch_heads
 from headwise.pretrained.model.mode import evaluating
-from headwise.pretrained.model.opening import opened
+from headwise.pretrained.model.opening import Subject, opened
+from headwise.pretrained.plan.cutting import resized
+from headwise.pretrained.plan.shapes import LayerShape, full_shape
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.shown import check_page
 from headwise.pretrained.sizes import losses_by_size
@@ -87,6 +92,18 @@ def inspect(
         watches = watch_heads(subject.model, measurement, watched, part)
         heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
         heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
+        if measurement.sites[0].causal:
+            heads["cache_bytes"] = _cache_bytes(heads, measurement, subject.model)
+        heads["bound"] = [
+            certificate.bound
+            for certificate in certify(
+                subject.model,
+                measurement.sites,
+                measurement.reductions,
+                _halves(measurement),
+                watched,
+            )
+        ]
         part = part_of(on_progress, split[1], split[2])
         held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
         sizes = losses_by_size(subject.model, measurement, held_out, part)
@@ -97,6 +114,7 @@ def inspect(
             heads["importance_measured"] = removal_losses(
                 subject.model, measurement, batches, every, part
             )
+        profiles = _profiles(subject, measurement, watches, watched)
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
     objective = measurement.objective
     inspection = Inspection(
@@ -109,7 +127,51 @@ def inspect(
         objective=objective.name,
         calibration=describe(material),
         warnings=list(material.warnings),
+        profiles=profiles,
     )
     if report is not None:
         inspection.report(report)
     return inspection
+
+
+def _profiles(
+    subject: Subject,
+    measurement: Measurement,
+    watches: list[HeadWatch],
+    batches: list[dict[str, Tensor]],
+) -> HeadProfiles:
+    """What the heads do, to look at."""
+    length = max((w.seen_length[w.length] for w in watches if w.reach is not None), default=1)
+    ranges = distance_ranges(length)
+    return HeadProfiles(
+        spectra=spectra(measurement),
+        reach={
+            layer: watch.shares()
+            for layer, watch in enumerate(watches)
+            if watch.reach is not None and watch.reach.shape[1] == len(ranges)
+        },
+        distances=[f"{first}–{last}" if last > first else f"{first}" for first, last in ranges],
+        texts=attended_texts(subject.model, measurement, batches, subject.tokenizer),
+    )
+
+
+def _cache_bytes(heads: pd.DataFrame, measurement: Measurement, model: Any) -> "pd.Series[float]":
+    """Cache that a head needs a token if its output may change by 1 %: its share of the key head's.
+
+    Query heads that share a key head need the largest of their sizes.
+    """
+    element = next(model.parameters()).element_size()
+    site = measurement.sites[0]
+    group = heads["head"] // site.group_size
+    keys = heads["size_at_1pct"].groupby([heads["layer"], group]).transform("max")
+    return element * (keys + site.head_dim) / site.group_size
+
+
+def _halves(measurement: Measurement) -> tuple[LayerShape, ...]:
+    """Every head with half of its query–key dimensions."""
+    shapes = []
+    for site in measurement.sites:
+        step = 2 if site.rotary else 1
+        half = max(step, site.head_dim // 2 // step * step)
+        shapes.append(resized(full_shape(site), half, site.head_dim))
+    return tuple(shapes)

@@ -8,16 +8,21 @@ import pandas as pd
 
 from headwise.core.errors import require
 from headwise.pretrained._evaluate import Evaluation
+from headwise.pretrained.closeup.sizes import SizePoint
+from headwise.pretrained.closeup.texts import Continuation
 from headwise.pretrained.measure.certificate import HeadCertificate
 from headwise.pretrained.model.saving import checkpoint_bytes, save_compressed
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.uniform import opens_in_stock, stock_reason
-from headwise.pretrained.shown import Shown
+from headwise.pretrained.shown import Shown, called
 
 
 @dataclass(repr=False)
 class Compressed(Shown):
-    """A compressed model with its plan, its comparison with the original, and its certificates."""
+    """A compressed model with its plan, its comparison with the original, and its certificates.
+
+    `sizes` and `texts` are for the page, and empty where none was asked for.
+    """
 
     drawn_by: ClassVar[str] = "headwise.report.compression:draw"
 
@@ -32,11 +37,13 @@ class Compressed(Shown):
     max_loss: float | None = None
     tokenizer: Any = None
     folder: Path | None = None
+    sizes: list[SizePoint] = field(default_factory=list)
+    texts: list[Continuation] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """What a page about it is called."""
-        return f"{self.name}, compressed"
+        return f"{called(self.name)}, compressed"
 
     @property
     def passed(self) -> bool | None:

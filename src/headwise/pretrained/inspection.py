@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from headwise.pretrained.shown import Shown
+from headwise.pretrained.closeup.heads import HeadProfiles
+from headwise.pretrained.shown import Shown, called
 
 
 @dataclass(repr=False)
@@ -23,11 +24,12 @@ class Inspection(Shown):
     objective: str
     calibration: str
     warnings: list[str] = field(default_factory=list)
+    profiles: HeadProfiles = field(default_factory=HeadProfiles)
 
     @property
     def title(self) -> str:
         """What a page about it is called."""
-        return f"The attention heads of {self.name}"
+        return f"The attention heads of {called(self.name)}"
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a head, all columns."""

@@ -50,6 +50,12 @@ class Shown(Drawn, ABC):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
+def called(name: str) -> str:
+    """What a title calls a model: a hub id as it is, a folder by its last part."""
+    local = name.startswith((".", "/", "~")) or Path(name).is_absolute()
+    return (Path(name).resolve().name or name) if local else name
+
+
 def check_page(path: str | Path | None, what: str) -> None:
     """Refuse, before work begins, a place where a page cannot be written."""
     require(

@@ -1,49 +1,123 @@
-"""Charts of a compression: what is left of each head, and how far its attention moves."""
+"""Charts of a compression: loss against size, what is left of layers and heads."""
 
 import altair as alt
 import pandas as pd
 
 from headwise.pretrained.compressed import Compressed
 from headwise.report.inspection import heat_map
-from headwise.report.theme import BLUE, GREY, finished
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, finished
+
+_OTHERS = {"uniform-svd": GREEN, "prune-heads": PURPLE, "random": GREY}
 
 
 def charts(result: Compressed) -> dict[str, alt.Chart]:
-    """The charts by name."""
+    """The heat maps by title."""
     heads = result.heads()
-    largest = float(result.plan.model.get("head_dim") or heads[["qk_dim", "v_dim"]].max().max())
+    if heads.empty:
+        return {}
+    largest = float(result.plan.model["head_dim"])
     shown = {
-        "qk_dim": ("query–key dimensions left", largest),
-        "v_dim": ("value dimensions left", largest),
-        "bound": ("bound on the change of attention", 1.0),
-        "measured": ("largest change of attention seen", 1.0),
+        "qk_dim": ("Query–key dimensions left", largest),
+        "v_dim": ("Value dimensions left", largest),
+        "bound": ("Bound on the change of attention", 1.0),
+        "measured": ("Largest change of attention seen", 1.0),
     }
     return {
-        name: heat_map(heads, name, title, ends=(0.0, top))
+        title: heat_map(heads, name, "", ends=(0.0, top))
         for name, (title, top) in shown.items()
         if name in heads
     }
 
 
+def loss_by_size(result: Compressed) -> alt.LayerChart:
+    """Damage against the parameters kept: this method's curve, the baselines, and the choice."""
+    rows = pd.DataFrame(
+        [
+            {"method": p.method, "kept": p.kept, "predicted": p.predicted}
+            | {"damage": p.damage, "low": p.low, "high": p.high}
+            for p in result.sizes
+        ]
+    )
+    own, judged = result.plan.method, result.evaluation
+    methods = [own, *(name for name in _OTHERS if name in set(rows["method"]) and name != own)]
+    least = min(float(rows["kept"].min()), judged.attention_parameters.ratio)
+    x = alt.X(
+        "kept:Q",
+        title="attention parameters kept",
+        scale=alt.Scale(domain=[least, 1.0], nice=False, padding=14),
+        axis=alt.Axis(format="%", values=[share / 10 for share in range(1, 11)], grid=False),
+    )
+    title = f"damage, {judged.unit}"
+    ends = _ends(rows, own, judged.damage)
+    y = alt.Y("damage:Q", title=title, scale=alt.Scale(domain=ends, nice=False))
+    colour = alt.Color(
+        "method:N",
+        title=None,
+        scale=alt.Scale(domain=methods, range=[BLUE, *(_OTHERS[name] for name in methods[1:])]),
+        legend=alt.Legend(orient="top", symbolOpacity=1),
+    )
+    base = alt.Chart(rows).encode(x=x, color=colour, tooltip=_told())
+    measured = base.transform_filter("isValid(datum.damage)")
+    bars = measured.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, clip=True)
+    chosen = pd.DataFrame(
+        [
+            {
+                "kept": judged.attention_parameters.ratio,
+                "damage": judged.damage,
+                "label": "this model",
+            }
+        ]
+    )
+    mark = alt.Chart(chosen).encode(x=x, y=y)
+    zero = alt.Chart(pd.DataFrame({"damage": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
+    return alt.layer(
+        zero.encode(y=y),
+        base.transform_filter("isValid(datum.predicted)")
+        .mark_line(strokeWidth=2, strokeDash=[6, 4])
+        .encode(y=alt.Y("predicted:Q", title=title)),
+        bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        measured.mark_line(strokeWidth=2.5).encode(y=y),
+        measured.mark_point(filled=True, size=65, opacity=1).encode(y=y),
+        mark.mark_point(shape="diamond", size=220, filled=True, color=ORANGE, opacity=1),
+        mark.mark_text(align="right", dx=-12, dy=-12, fontSize=15, color=GREY)
+        .encode(text="label:N")
+        .properties(name="note_chosen"),
+    ).properties(width=460, height=340)
+
+
+def _ends(rows: pd.DataFrame, own: str, damage: float) -> list[float]:
+    """All that was measured and predicted; intervals of this method, but not of the baselines."""
+    ours = rows[rows["method"] == own]
+    heights = pd.concat([rows["damage"], rows["predicted"], ours["low"], ours["high"]])
+    known = [0.0, damage, *heights.dropna().astype(float)]
+    margin = 0.06 * (max(known) - min(known) or 1.0)
+    return [min(known) - margin, max(known) + margin]
+
+
+def _told() -> list[alt.Tooltip]:
+    numbers = ("damage", "low", "high", "predicted")
+    return [
+        alt.Tooltip("method:N"),
+        alt.Tooltip("kept:Q", format=".0%"),
+        *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
+    ]
+
+
 def bars(result: Compressed) -> dict[str, alt.LayerChart]:
     """Heads and dimensions that every layer keeps, beside what it had."""
     heads = result.heads()
-    full = float(result.plan.model.get("head_dim") or heads[["qk_dim", "v_dim"]].max().max())
-    count = (
-        float(
-            max(max(h for g in each.groups for h in (*g.heads, 0)) for each in result.plan.layers)
+    model, layers = result.plan.model, range(len(result.plan.layers))
+    full, count = float(model["head_dim"]), float(model["heads"])
+    rows = pd.DataFrame({"layer": layers, "heads": 0.0, "queries": 0.0, "values": 0.0})
+    if len(heads):
+        left = heads.groupby("layer").agg(
+            heads=("head", "nunique"), queries=("qk_dim", "mean"), values=("v_dim", "mean")
         )
-        + 1
-    )
-    layers = pd.DataFrame({"layer": range(len(result.plan.layers))})
-    left = heads.groupby("layer").agg(
-        heads=("head", "nunique"), queries=("qk_dim", "mean"), values=("v_dim", "mean")
-    )
-    rows = layers.merge(left, on="layer", how="left").fillna(0)
+        rows = left.reindex(layers, fill_value=0.0).rename_axis("layer").reset_index()
     shown = {
-        "heads left": ("heads", "heads", count),
-        "query–key dimensions a head": ("queries", "dimensions, mean over heads", full),
-        "value dimensions a head": ("values", "dimensions, mean over heads", full),
+        "Heads left": ("heads", "heads", count),
+        "Query–key dimensions a head": ("queries", "mean over heads", full),
+        "Value dimensions a head": ("values", "mean over heads", full),
     }
     return {
         title: _beside_original(rows.assign(original=whole), name, axis)
@@ -60,6 +134,7 @@ def _beside_original(rows: pd.DataFrame, name: str, axis: str) -> alt.LayerChart
 
 
 def draw(result: Compressed) -> alt.ConcatChart:
-    """All of them, side by side."""
-    parts = alt.concat(*charts(result).values(), columns=2).resolve_scale(color="independent")
+    """The heat maps, side by side."""
+    titled = [part.properties(title=title) for title, part in charts(result).items()]
+    parts = alt.concat(*titled, columns=2).resolve_scale(color="independent")
     return finished(parts, result.title, result.sentences()[:1])

@@ -13,6 +13,7 @@ from headwise.report.theme import (
     PALETTE,
     SCHEME,
     SHADES,
+    decades,
     finished,
     panel_title,
 )
@@ -127,13 +128,13 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         "error:Q",
         title="sup-norm error ε",
         scale=alt.Scale(type="log", reverse=True),
-        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 1)]),
+        axis=decades(-12, 0),
     )
     y = alt.Y(
         "params:Q",
         title="parameters M",
         scale=alt.Scale(type="log", domain=domain, nice=False),
-        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-2, 40, 2)]),
+        axis=decades(-2, 40, 2),
     )
     colour = alt.Scale(domain=curves, range=[BLUE, ORANGE][: len(curves)])
     base = alt.Chart(here).encode(
@@ -195,7 +196,7 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
                 "certified:Q",
                 title="certified error",
                 scale=alt.Scale(type="log"),
-                axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)]),
+                axis=decades(-12, 3),
             ),
             y=alt.Y("share:Q", title="worst error found / certified error"),
             color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),

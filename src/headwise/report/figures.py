@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from headwise.lab.result import StudyResult
@@ -77,10 +78,9 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
         domain=ends,
         values=tuple(ordered_values({*ours[figure.colour].dropna().tolist()})),
         labels=tuple(dict.fromkeys(shown["label"].dropna())) if "label" in shown else (),
+        last=ordered_values({*shown[figure.x].dropna().tolist()})[-1],
     )
-    top = axis_ends(style)[1]
-    seeds = seeds.assign(error=seeds["error"].where(seeds["state"] != "diverged", top))
-    data = LineData(shown, seeds.dropna(subset="error"), notes)
+    data = LineData(shown, _placed(seeds, *axis_ends(style)), notes)
     columns = 2 if shown["panel"].nunique() > 1 else 1
     printed = [
         panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
@@ -99,6 +99,13 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     )
 
 
+def _placed(seeds: pd.DataFrame, low: float, high: float) -> pd.DataFrame:
+    """The seeds, those without a place on the axis at its ends."""
+    errors = seeds["error"].mask(seeds["state"] == "diverged", high)
+    placed = seeds.assign(error=errors.mask(seeds["state"] == "zero", low))
+    return placed.dropna(subset="error")
+
+
 def _read_as(data: LineData) -> str:
     """How to read the marks that this figure has."""
     said = ["Small points: every seed."]
@@ -107,6 +114,8 @@ def _read_as(data: LineData) -> str:
         said.append(f"×: a seed that is stuck, {STUCK:.0f}× or more above the best.")
     if "diverged" in states:
         said.append("Orange × at the top: a seed that diverged.")
+    if "zero" in states:
+        said.append("Triangle at the bottom: an error of exactly 0, below any logarithmic axis.")
     if (data.points["source"] == "published").any():
         said.append("Faint: published.")
     return " ".join(said)
@@ -159,11 +168,15 @@ def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:
     """One row a run of the figure's parts: its error, and whether it is stuck or diverged."""
     runs = result.table[result.table["part"].isin(list(figure.panels))]
     settings = ["part", *result.study.settings]
-    best = runs.groupby(settings, dropna=False)["error"].transform("min")
-    positive = result.error.compared_by == "ratio"
-    stuck = (runs["error"] > STUCK * best) & positive
-    state = pd.Series("trained", runs.index).mask(stuck, "stuck")
-    state = state.mask(runs["diverged"].astype(bool), "diverged")
+    ratio = result.error.compared_by == "ratio"
+    above_zero = runs["error"].where(runs["error"] > 0)
+    best = above_zero.groupby([runs[name] for name in settings], dropna=False).transform("min")
+    lost = runs["diverged"].astype(bool) | ~np.isfinite(runs["error"].astype(float))
+    state = pd.Series("trained", runs.index)
+    if ratio:
+        state = state.mask(runs["error"] > STUCK * best, "stuck")
+        state = state.mask(runs["error"] <= 0, "zero")
+    state = state.mask(lost, "diverged")
     columns = list(dict.fromkeys([*settings, *figure.columns, "seed", "error"]))
     return _with_panels(result, figure, runs[columns].assign(state=state))
 

@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from headwise.pretrained.inspection import Inspection
-from headwise.report.theme import SCHEME, finished, ordered
+from headwise.report.theme import BLUE, GREY, ORANGE, SCHEME, finished, ordered
 
 _STEP = 26
 
@@ -28,23 +28,31 @@ def heat_map(
 
 def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
     """All charts by name."""
-    lines = {name: chart for name, (_, chart) in line_charts(inspection).items()}
+    lines = {name: chart for name, (_, chart, _) in line_charts(inspection).items()}
     return heat_maps(inspection) | lines
 
 
-def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart]]:
-    """The charts with lines: title and chart by name."""
+def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart, str]]:
+    """The charts with lines: title, chart and caption by name."""
     damage = {}
     if not inspection.sizes.empty:
-        damage["damage"] = ("What smaller heads cost", damage_by_size(inspection))
+        damage["damage"] = (
+            "What a smaller attention would cost",
+            damage_by_size(inspection),
+            "Line: predicted from gradients. Points: measured on held-out data, with 95 % "
+            "intervals over documents.",
+        )
+    range_of = "Lines: mean over a layer's heads; bars: from the head that changes least to most."
     return damage | {
         "change_by_size": (
             "How far heads' outputs move when dimensions are cut",
             saturation_by_size(inspection),
+            range_of,
         ),
         "change_by_length": (
             "How that depends on the length of the sequence",
             saturation_by_length(inspection),
+            range_of,
         ),
     }
 
@@ -74,20 +82,32 @@ def heat_maps(inspection: Inspection) -> dict[str, alt.Chart]:
 def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     """Damage by the share of the attention's parameters kept: predicted, and measured points."""
     sizes = inspection.sizes
-    base = alt.Chart(sizes, title="damage when compressed: predicted line, measured points").encode(
-        x=alt.X("kept:Q", title="attention parameters kept", axis=alt.Axis(format="%")),
+    title = f"damage, {inspection.unit}"
+    shares = [share / 10 for share in range(1, 11)]
+    base = alt.Chart(sizes).encode(
+        x=alt.X(
+            "kept:Q",
+            title="attention parameters kept",
+            scale=alt.Scale(domain=[float(sizes["kept"].min()), 1.0], nice=False),
+            axis=alt.Axis(format="%", values=shares, grid=False),
+        ),
         tooltip=[
             alt.Tooltip("kept", format=".0%"),
-            alt.Tooltip("predicted", format=".3g"),
-            alt.Tooltip("measured", format=".3g"),
+            *(alt.Tooltip(name, format=".3g") for name in ("predicted", "measured", "low", "high")),
         ],
     )
-    title = f"damage, {inspection.unit}"
-    line = base.mark_line().encode(y=alt.Y("predicted:Q", title=title))
+    zero = alt.Chart(pd.DataFrame({"predicted": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
+    line = base.mark_line(color=BLUE, strokeWidth=2.5)
     points = base.transform_filter("isValid(datum.measured)")
-    marks = points.mark_point(filled=True, size=60).encode(y=alt.Y("measured:Q", title=title))
-    bars = points.mark_rule().encode(y="low:Q", y2="high:Q")
-    return alt.layer(line, bars, marks).properties(width=360, height=240)
+    marks = points.mark_point(filled=True, size=80, color=ORANGE, opacity=1)
+    bars = points.mark_rule(color=ORANGE, strokeWidth=2)
+    y = alt.Y("predicted:Q", title=title)
+    return alt.layer(
+        zero.encode(y=y),
+        line.encode(y=y),
+        bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        marks.encode(y=alt.Y("measured:Q", title=title)),
+    ).properties(width=460, height=300)
 
 
 def saturation_by_size(inspection: Inspection) -> alt.Chart:
@@ -104,7 +124,7 @@ def saturation_by_length(inspection: Inspection) -> alt.Chart:
     sizes = sorted(errors["size"].unique())
     small = errors[errors["size"] == sizes[len(sizes) // 3]]
     data = _by_layer(small, "length")
-    title = f"sequence length, tokens ({sizes[len(sizes) // 3]} dimensions kept)"
+    title = f"sequence length (with {sizes[len(sizes) // 3]} dimensions)"
     return _lines(data, "length", title, "layer", "layer")
 
 
@@ -115,19 +135,24 @@ def _by_layer(errors: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> alt.LayerChart:
-    """Means over heads; thin bars reach from the head that changes least to the one most."""
+    """Means over heads; bars, side by side, from the head that changes least to the one most."""
     colour = alt.Color(
-        f"{by}:O", title=by_title, scale=alt.Scale(range=ordered(data[by].nunique()))
+        f"{by}:O",
+        title=by_title,
+        scale=alt.Scale(range=ordered(data[by].nunique())),
+        legend=alt.Legend(orient="top", columns=8, symbolOpacity=1),
     )
-    y_title = "change of the head's output: mean and range over heads"
+    y_title = "change of the output"
     base = alt.Chart(data).encode(
-        x=alt.X(f"{x}:Q", title=title),
+        x=alt.X(f"{x}:O", title=title, axis=alt.Axis(labelAngle=0, grid=False)),
+        xOffset=alt.XOffset(f"{by}:O", scale=alt.Scale(paddingOuter=0.35)),
         color=colour,
         tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
     )
     y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
-    bars = base.mark_rule(strokeWidth=1, opacity=0.6).encode(
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("least:Q", title=y_title), y2="largest:Q"
     )
-    marks = base.mark_line(point=True).encode(y=y)
-    return alt.layer(bars, marks).properties(width=460, height=280)
+    lines = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y)
+    return alt.layer(bars, lines, points).properties(width=460, height=300)

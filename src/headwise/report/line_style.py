@@ -10,7 +10,9 @@ import pandas as pd
 
 from headwise.lab.kinds import Column, Quantity
 from headwise.lab.study import Figure
-from headwise.report.theme import DASHES, SHAPES, ordered
+from headwise.report.theme import DASHES, SHAPES, decades, ordered
+
+_ROOM_FOR_NAMES = 0.16  # of the width of a logarithmic axis, at the ends of the lines
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class LineStyle:
     domain: tuple[float, float]
     values: tuple[Any, ...]
     labels: tuple[str, ...]
+    last: Any  # the greatest value on the axis below
     for_page: bool = False
 
     @property
@@ -63,7 +66,9 @@ def x_axis(style: LineStyle, values: list[Any]) -> alt.X:
     if style.figure.x == "rank_share":
         axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
     if style.figure.x_log:
-        scale = alt.Scale(type="log", base=2, nice=False, padding=14)
+        low, high = float(values[0]), float(values[-1])
+        room = (high / low) ** _ROOM_FOR_NAMES if high > low else 2.0
+        scale = alt.Scale(type="log", base=2, nice=False, padding=14, domain=[low, high * room])
         return alt.X(f"{style.figure.x}:Q", title=style.x.label, axis=axis, scale=scale)
     return alt.X(f"{style.figure.x}:O", title=style.x.label, axis=axis)
 
@@ -77,11 +82,11 @@ def y_axis(style: LineStyle, name: str) -> alt.Y:
         title = f"{error.name}, {error.unit}, {style.score} over seeds"
         scale = alt.Scale(domain=[low, high], nice=False)
         return alt.Y(column, title=title, scale=scale, axis=alt.Axis(tickCount=6))
-    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
-    few = high < 300 * low  # few decades: name numbers between them
-    values = [m * 10.0**power for power in decades for m in ((1, 2, 5) if few else (1,))]
-    inside = [value for value in values if low <= value <= high]
-    axis = alt.Axis(format="~g" if few else ".0e", values=inside)
+    first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
+    axis = decades(first, last)
+    if high < 300 * low:  # few decades: name numbers between them
+        values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
+        axis = alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     return alt.Y(column, title=title, axis=axis, scale=scale)
 

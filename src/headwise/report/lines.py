@@ -18,6 +18,8 @@ from headwise.report.line_style import LineStyle, axis_ends, ordered_values, x_a
 from headwise.report.theme import GREY, ORANGE
 
 _SIZES = {True: (460, 330), False: (330, 260)}  # of a panel that stands alone, and of others
+_MORE_HEIGHT = 50  # of a panel that stands alone on a page, where it is wider, too
+_LETTER = 7.5  # pixels, about
 _FAINT = 0.4
 _LINE_OF_TEXT = 0.055  # of the height of a panel
 _HIDDEN = "hidden"  # the signal that holds the values a reader has switched off
@@ -40,6 +42,7 @@ def panels(style: LineStyle, data: LineData) -> dict[str, alt.LayerChart]:
     """A chart a panel, by its title."""
     titles = list(dict.fromkeys(data.points["panel"]))
     width, height = _SIZES[len(titles) == 1]
+    height += _MORE_HEIGHT if style.for_page and len(titles) == 1 else 0
     return {
         title: _panel(
             style, LineData(*(_in_panel(each, title) for each in _frames(data)))
@@ -78,6 +81,10 @@ def _panel(style: LineStyle, data: LineData) -> alt.LayerChart:
     chart = alt.layer(*layers)
     if style.for_page:
         chart = chart.add_params(alt.param(name=_HIDDEN, value=[]))
+        if not style.figure.x_log and _named_in_place(style, ours):
+            longest = max(len(_name(style, value)) for value in style.values)
+            room = {"left": 5, "top": 5, "right": _LETTER * longest, "bottom": 8}
+            chart = chart.properties(padding=room)
     return chart
 
 
@@ -151,10 +158,14 @@ def _names(style: LineStyle, ours: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt
     if not _named_in_place(style, ours):
         return []
     ends = _ends_of_lines(style, ours)
-    symbol = f"{style.colour.symbol} = " if style.colour.symbol else ""
-    ends = ends.assign(label=[f"{symbol}{readable_value(v)}" for v in ends[style.figure.colour]])
+    ends = ends.assign(label=[_name(style, value) for value in ends[style.figure.colour]])
     text = _visible(style, alt.Chart(ends)).mark_text(align="left", dx=10, fontSize=13, color=GREY)
     return [text.encode(x=x, y=y, text="label:N").properties(name="note_line")]
+
+
+def _name(style: LineStyle, value: object) -> str:
+    symbol = f"{style.colour.symbol} = " if style.colour.symbol else ""
+    return f"{symbol}{readable_value(value)}"
 
 
 def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
@@ -179,7 +190,10 @@ def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
 
 
 def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
-    """Every run: a dot; a cross if it is stuck, an orange one at the top if it diverged."""
+    """Every run: a dot; a cross if it is stuck, an orange one at the top if it diverged.
+
+    An error of exactly zero has no place on a logarithmic axis: a triangle at its lower end.
+    """
     base = _visible(style, alt.Chart(rows)).encode(
         x=x,
         y=y_axis(style, "error"),
@@ -203,6 +217,11 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
     layers = [dots.encode(stroke=stroke)]
     if (rows["state"] == "stuck").any():
         layers.append(stuck.encode(stroke=stroke))
+    if (rows["state"] == "zero").any():
+        none = base.transform_filter("datum.state == 'zero'").mark_point(
+            size=70, shape="triangle-down", strokeWidth=2, opacity=1
+        )
+        layers.append(none.encode(stroke=stroke))
     if (rows["state"] == "diverged").any():
         layers.append(lost)
     return layers
@@ -232,17 +251,27 @@ def _references(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> lis
 
 
 def _notes(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Rules with their label at the top; words at a height of their own where they have one."""
+    """Rules with their label above them; words at a height of their own where they have one."""
     high = rows[style.height].notna() if style.height in rows else pd.Series(False, rows.index)
     rules, words = rows[~high], rows[high]
     layers = []
     if len(rules):
         base = alt.Chart(rules).encode(x=x)
         layers.append(base.mark_rule(color=GREY, strokeDash=[3, 3], strokeWidth=1.5))
-        text = base.mark_text(color=GREY, fontSize=13, align="left", dx=5, baseline="top")
+        text = base.mark_text(color=GREY, fontSize=14, baseline="bottom", dy=-5)
         layers.append(text.encode(y=alt.value(0), text="label:N").properties(name="note_rule"))
     if len(words):
-        text = alt.Chart(words).mark_text(color=GREY, fontSize=15, align="left", dx=9)
-        encoded = text.encode(x=x, y=y, text="label:N")
-        layers.append(encoded.properties(name="note_word"))
+        layers += _words(style, words, x, y)
+    return layers
+
+
+def _words(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Words beside a point: to its right, but to the left of the last one, where there is room."""
+    last = rows[style.figure.x] == style.last
+    layers = []
+    for name, here, align, dx in (("left", rows[last], "right", -9), ("", rows[~last], "left", 9)):
+        if len(here):
+            text = alt.Chart(here).mark_text(color=GREY, fontSize=16, align=align, dx=dx)
+            encoded = text.encode(x=x, y=y, text="label:N")
+            layers.append(encoded.properties(name=f"note_word{name}"))
     return layers

@@ -1,12 +1,13 @@
 """The probe's evidence as one figure: error against heads, or influential tokens."""
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from headwise.advise.probe.finding import ERROR, Finding
-from headwise.report.theme import BLUE, GREY, PALETTE, finished
+from headwise.report.theme import BLUE, GREY, decades, finished, ordered
 
-_WIDTH, _HEIGHT = 420, 260
+_WIDTH, _HEIGHT = 460, 320
 
 
 def draw(finding: Finding) -> alt.LayerChart:
@@ -21,37 +22,40 @@ def draw(finding: Finding) -> alt.LayerChart:
 def _title(finding: Finding) -> str:
     if finding.heads is None:
         return "No answer"
-    return f"{finding.heads} head{'s' if finding.heads > 1 else ''}, probability " + (
-        f"{min(finding.confidence, 0.99):.2f}"
-    )
+    return f"{_heads(finding.heads)}, probability {min(finding.confidence, 0.99):.2f}"
 
 
 def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
+    rows = rows[np.isfinite(rows["value"].astype(float)) & (rows["value"] > 0)]
     x = alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0, grid=False))
     y = alt.Y(
         "value:Q",
         title="held-out error (1 = a constant)",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format=".0e", values=[10.0**power for power in range(-9, 3)]),
+        axis=decades(-16, 3),
     )
+    widths = sorted(rows["head_dim"].unique())
     points = (
         alt.Chart(rows)
-        .mark_point(filled=True, size=45, opacity=0.7)
+        .mark_point(filled=True, size=55, opacity=0.8)
         .encode(
             x=x,
             y=y,
             color=alt.Color(
                 "head_dim:N",
                 title="dimensions a head",
-                scale=alt.Scale(range=list(PALETTE[:2])),
+                scale=alt.Scale(domain=widths, range=ordered(len(widths))),
+                legend=alt.Legend(orient="top"),
             ),
-            shape=alt.Shape("head_dim:N", title="dimensions a head"),
+            shape=alt.Shape(
+                "head_dim:N", title="dimensions a head", scale=alt.Scale(domain=widths)
+            ),
             tooltip=["heads:O", "head_dim:O", "seed:O", alt.Tooltip("value:Q", format=".2e")],
         )
     )
     best = rows.groupby("heads", as_index=False)["value"].min()
-    layers = [alt.Chart(best).mark_line(color=GREY).encode(x=x, y=y), points]
-    return alt.layer(*layers, *_answer(finding, x))
+    line = alt.Chart(best).mark_line(color=GREY, strokeWidth=2.5).encode(x=x, y=y)
+    return alt.layer(*_answer(finding, x), line, points)
 
 
 def _counts(finding: Finding) -> alt.LayerChart:
@@ -62,12 +66,24 @@ def _counts(finding: Finding) -> alt.LayerChart:
         .mark_bar(color=BLUE, width=18)
         .encode(x=x, y=alt.Y("value:Q", title="inputs"), tooltip=["heads:O", "value:Q"])
     )
-    return alt.layer(bars, *_answer(finding, x))
+    return alt.layer(*_answer(finding, x), bars)
 
 
 def _answer(finding: Finding, x: alt.X) -> list[alt.Chart]:
-    """A dashed line at the answer."""
+    """The 95 % interval as a band, a dashed line at the answer with its number above it."""
     if finding.heads is None:
         return []
-    place = alt.Chart(pd.DataFrame({"heads": [finding.heads]}))
-    return [place.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)]
+    place = alt.Chart(pd.DataFrame({"heads": [finding.heads], "label": [_heads(finding.heads)]}))
+    rule = place.mark_rule(strokeDash=[4, 4], strokeWidth=2, color=GREY).encode(x=x)
+    text = place.mark_text(color=GREY, fontSize=15, baseline="bottom", dy=-5)
+    label = text.encode(x=x, y=alt.value(0), text="label:N").properties(name="note_answer")
+    if not finding.interval:
+        return [rule, label]
+    low, high = finding.interval
+    inside = alt.Chart(pd.DataFrame({"heads": list(range(low, min(high, low + 64) + 1))}))
+    band = inside.mark_rect(color=BLUE, opacity=0.12).encode(x=x)
+    return [band, rule, label]
+
+
+def _heads(count: int) -> str:
+    return f"{count} head{'' if count == 1 else 's'}"

@@ -18,6 +18,7 @@ from headwise.report import compression, inspection, plan, witnesses
 from headwise.report.figures import DrawnFigure
 from headwise.report.pages.content import Chip, Page, PageFigure, PageTable
 from headwise.report.pages.head_map import head_map
+from headwise.report.pages.size_slider import closer_look
 from headwise.report.pages.template import render_page
 from headwise.report.theme import finished, panel_title
 from headwise.theory.head_count import PhaseMap
@@ -50,8 +51,8 @@ def _inspection(result: Inspection) -> Page:
         special=head_map(result),
         scripts=("head_map.js",),
         figures=[
-            _panels(f"{result.name} {name}", title, {"": chart}, result.errors)
-            for name, (title, chart) in inspection.line_charts(result).items()
+            _panels(f"heads-{name}", title, {"": chart}, result.errors, caption=caption)
+            for name, (title, chart, caption) in inspection.line_charts(result).items()
         ],
         notes=[
             *map(_sentence, rest),
@@ -74,8 +75,8 @@ def _that_differ(findings: Sequence[str]) -> tuple[list[str], list[str]]:
 @page_of.register
 def _compressed(result: Compressed) -> Page:
     judged = result.evaluation
-    kept = judged.attention_parameters
-    chips = [Chip(f"{kept.ratio:.0%} of the attention parameters")]
+    share = judged.attention_parameters
+    chips = [Chip(f"{share.ratio:.0%} of the attention parameters")]
     if judged.cache_bytes_per_token is not None:
         chips.append(Chip(f"{judged.cache_bytes_per_token.ratio:.0%} of the cache"))
     if result.passed is not None:
@@ -84,19 +85,28 @@ def _compressed(result: Compressed) -> Page:
     heads = result.heads()
     sentences = result.sentences()
     answer = (
-        f"With {kept.ratio:.0%} of its attention parameters the model loses "
+        f"With {share.ratio:.0%} of its attention parameters the model loses "
         f"{judged.damage:+.4f} {judged.unit} on {judged.held_out_tokens:,} held-out tokens."
     )
+    loss = []
+    if result.sizes:
+        rows = pd.DataFrame([vars(point) for point in result.sizes])
+        rows = rows.drop(columns=["layers", "shares"])
+        drawn, says = compression.loss_by_size(result), _LOSS_BY_SIZE
+        loss = [_panels("compression-loss", "Loss and size", {"": drawn}, rows, caption=says)]
+    left, maps = compression.bars(result), compression.charts(result)
+    says = "Grey: what it had. Maps of queries and keys can also share factors of lower rank."
+    kept = _panels("compression-layers", "What every layer keeps", left, heads, caption=says)
+    by_head = [_panels("compression-heads", "Head by head", maps, heads)] if maps else []
     return Page(
         title=result.title,
         kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
         answer=answer,
         chips=chips,
         sentences=sentences[1:],
-        figures=[
-            _panels("compression kept", "What every layer keeps", compression.bars(result), heads),
-            _panels("compression heads", "Head by head", compression.charts(result), heads),
-        ],
+        figures=[*loss, kept, *by_head],
+        after=closer_look(result),
+        scripts=("size_slider.js",),
         tables=[
             _table("Original and compressed", result.cells()),
             _table("What is left, one row a head", heads),
@@ -104,6 +114,12 @@ def _compressed(result: Compressed) -> Page:
         csv=heads.to_csv(index=False),
         file_name="heads-left",
     )
+
+
+_LOSS_BY_SIZE = (
+    "Solid: measured on held-out data, with 95 % intervals over documents where there are several; "
+    "dashed: predicted. Orange: the model that was made, judged on all held-out data."
+)
 
 
 @page_of.register
@@ -253,7 +269,12 @@ def _subtitle(chart: Any) -> str:
 
 
 def _panels(
-    name: str, title: str, panels: dict[str, Any], data: pd.DataFrame, chart: Any = None
+    name: str,
+    title: str,
+    panels: dict[str, Any],
+    data: pd.DataFrame,
+    chart: Any = None,
+    caption: str = "",
 ) -> PageFigure:
     """A figure of several panels; `chart` is the whole of it where it has one of its own."""
     titled = [panel.properties(title=panel_title(each)) for each, panel in panels.items()]
@@ -261,7 +282,7 @@ def _panels(
         alt.concat(*titled, columns=2).resolve_scale(color="independent"), title
     )
     on_page = {each: finished(panel) for each, panel in panels.items()}
-    return PageFigure(name, title, DrawnFigure(whole, data, on_page))
+    return PageFigure(name, title, DrawnFigure(whole, data, on_page), caption)
 
 
 def _table(title: str, rows: pd.DataFrame) -> PageTable:

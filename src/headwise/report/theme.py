@@ -5,6 +5,7 @@ Marks stand on a white ground in print and on a dark one at night: every colour 
 point has a contrast of 3:1 at least on both (WCAG 1.4.11). Cells are shown in viridis.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,11 +44,24 @@ FONT = "sans-serif"
 EMBED_OPTIONS: dict[str, Any] = {"actions": False, "renderer": "svg"}
 """No menu at a figure's corner: pages have links of their own, and none leaves the machine."""
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 _LOOK: dict[str, Any] = {
     "font": FONT,
     "background": GROUNDS[0],
-    "axis": {"labelFontSize": 13, "titleFontSize": 14, "titleFontWeight": "normal"},
-    "legend": {"labelFontSize": 13, "titleFontSize": 13, "labelLimit": 360},
+    "axis": {
+        "labelFontSize": 14,
+        "titleFontSize": 15,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "gridOpacity": 0.6,
+    },
+    "legend": {
+        "labelFontSize": 14,
+        "titleFontSize": 14,
+        "titleFontWeight": "normal",
+        "labelLimit": 360,
+    },
     "title": {"fontSize": 17, "subtitleFontSize": 13, "subtitleLineHeight": 17},
     "header": {"labelFontSize": 13, "titleFontSize": 13},
     "view": {"stroke": "transparent"},
@@ -60,6 +74,16 @@ def ordered(count: int) -> list[str]:
         return [RAMP[i % len(RAMP)] for i in range(count)]
     last = max(1, count - 1)
     return [RAMP[round(i * (len(RAMP) - 2) / last)] for i in range(count)]
+
+
+def decades(first: int, last: int, step: int = 1) -> alt.Axis:
+    """A logarithmic axis with labels such as 10⁻³ at powers of ten."""
+    powers = range(first, last + 1, step)
+    labels = {str(power): f"10{str(power).translate(_RAISED)}" for power in powers}
+    return alt.Axis(
+        values=[10.0**power for power in powers],
+        labelExpr=f"({json.dumps(labels)})[toString(round(log(datum.value) / LN10))]",
+    )
 
 
 def heading(title: str, subtitle: str | Sequence[str] = "") -> alt.TitleParams:

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, finished, panel_title
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title
 
 _WIDTH, _HEIGHT = 330, 230
 _ROUNDING = 1e-9  # a forced error below this is none
@@ -110,7 +110,7 @@ def _forced(found: Witness) -> alt.LayerChart:
         "lipschitz:Q",
         title="Lipschitz constant of the readout",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format=".0e", tickCount=4),
+        axis=decades(-12, 12),
     )
     y = alt.Y("forced:Q", title="error on one of the two")
     forced = alt.Chart(line).mark_line(color=ORANGE, strokeWidth=2.5).encode(x=x, y=y)
@@ -124,7 +124,7 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
     rows, task = found.to_pandas(), found.task
     groups = rows["group"].drop_duplicates().tolist()
     kinds = rows["kind"].drop_duplicates().tolist()
-    y_axis = alt.Axis(format=".0e", values=[10.0**power for power in range(-12, 4)])
+    y_axis = decades(-12, 3)
     base = alt.Chart(rows[rows["relative"] > _ROUNDING]).encode(
         x=alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0)),
         y=alt.Y(

@@ -5,9 +5,11 @@
   sensitivity-weighted keys in it);
 - smallest query–key size at which the head's output changes by 1 %, 5 %, 10 % (root mean square);
 - entropy of attention, and how the output error at a quarter of the size falls with length;
-- similarity of each head's output to the most similar other head of its layer.
+- similarity of each head's output to the most similar other head of its layer;
+- how much of its attention falls on tokens near and far.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,6 +80,7 @@ class HeadWatch:
         self.top = torch.zeros(site.heads)
         self.rows_seen = 0
         self.gram = torch.zeros(site.heads, site.heads)
+        self.reach: Tensor | None = None  # attention by range of distances; none across sequences
 
     def look(self, seen: Observed) -> None:
         """Add what one batch shows."""
@@ -102,11 +105,20 @@ class HeadWatch:
             self.rows_seen += weights.shape[0] * weights.shape[2]
             outputs = torch.einsum("bhtd,hdo->hbto", context, self.output).flatten(1)
             self.gram += outputs @ outputs.T
+            text = self.length > 0
+            if text and not self.site.cross and weights.shape[-1] == weights.shape[-2]:
+                far = by_distance(weights)
+                self.reach = far if self.reach is None else self.reach + far
 
     def relative(self, length: int) -> Float[np.ndarray, "sizes heads"]:
         """Root-mean-square change of the head's output, relative to the output."""
         change: Any = (self.change[length] / self.energy[length].clamp(min=1e-30)).sqrt().numpy()
         return np.asarray(change)
+
+    def shares(self) -> Float[np.ndarray, "heads ranges"]:
+        """The share of each head's attention in each range of distances."""
+        assert self.reach is not None
+        return np.asarray((self.reach / self.reach.sum(-1, keepdim=True)).cpu().numpy())
 
     def rows(self, layer: int) -> list[dict[str, Any]]:
         """One row a head: ranks, sizes, entropy, similarity."""
@@ -159,10 +171,39 @@ class HeadWatch:
         ]
 
 
+def distance_ranges(length: int) -> list[tuple[int, int]]:
+    """First and last distance of each range: 0, 1, 2–3, 4–7 and so on below the length."""
+    firsts = [0, *(2**power for power in range((length - 1).bit_length()))]
+    return [(first, end - 1) for first, end in pairwise([*firsts, length])]
+
+
+def by_distance(weights: Float[Tensor, "b heads t t"]) -> Float[Tensor, "heads ranges"]:
+    """Each head's attention, summed over queries, in each range of distances."""
+    length = weights.shape[-1]
+    place = torch.arange(length, device=weights.device)
+    distance = (place[:, None] - place).abs()
+    summed = weights.sum(0)
+    return torch.stack(
+        [
+            summed[:, (distance >= first) & (distance <= last)].sum(-1)
+            for first, last in distance_ranges(length)
+        ],
+        dim=-1,
+    )
+
+
 def effective_ranks(
     site: AttentionSite, reductions: LayerReductions
 ) -> tuple[list[float], list[float]]:
-    """exp(entropy) of the query–key form's squared singular values: of weights, of activations.
+    """exp(entropy) of the query–key form's squared singular values: of weights, of activations."""
+    weights, activations = singular_values(site, reductions)
+    return _effective(weights), _effective(activations)
+
+
+def singular_values(
+    site: AttentionSite, reductions: LayerReductions
+) -> tuple[Float[Tensor, "heads n"], Float[Tensor, "heads n"]]:
+    """The query–key form's singular values: of weights, of activations.
 
     With RoPE the form depends on the distance; this is the one at distance zero.
     """
@@ -176,7 +217,7 @@ def effective_ranks(
     activations = torch.linalg.svdvals(
         square_root(moments.query) @ square_root(moments.query_gradient)
     )
-    return _effective(weights), _effective(activations)
+    return weights, activations
 
 
 def _effective(singular: Float[Tensor, "heads n"]) -> list[float]:

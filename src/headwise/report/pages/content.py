@@ -67,9 +67,9 @@ class Page:
     """A page: the question, the answer, the main figure; then what it rests on.
 
     `figures` has the main one first. `points` are claims: those that fail are shown first.
-    `special` is markup of a kind of page, shown after the answer, and `scripts` the files of
-    this folder that it needs. `facts` say how it was made,
-    `folded` are long texts, `csv` is all data under the name `file_name`.CSV.
+    `special` is markup of a kind of page, shown after the answer, `after` such markup after the
+    main figure, and `scripts` are the files of this folder that they need. `facts` say how it was
+    made, `folded` are long texts, `csv` is all data under the name `file_name`.CSV.
     """
 
     title: str
@@ -83,6 +83,7 @@ class Page:
     figures: Sequence[PageFigure] = ()
     points: Sequence[Point] = ()
     special: Html | None = None
+    after: Html | None = None
     scripts: Sequence[str] = ()
     tables: Sequence[PageTable] = ()
     notes: Sequence[str] = ()

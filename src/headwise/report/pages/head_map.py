@@ -1,15 +1,18 @@
 """The map of a model's heads: a grid of layers × heads, and what is known of the head one clicks.
 
 The grid is HTML that reads without JavaScript (the first measure is shown); the script beside this
-file switches measures, pins a head, draws its curve and follows addresses such as #L3H4.
+file switches measures, pins a head, draws its curve, its spectrum and how far it looks, shows its
+attention on texts, and follows addresses such as #L3H4.
 """
 
+from base64 import b64encode
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup, escape
 
+from headwise.pretrained.closeup.heads import AttendedText, HeadProfiles
 from headwise.pretrained.inspection import Inspection
 from headwise.report.pages.markup import Html, inline_json
 
@@ -22,8 +25,8 @@ _TITLES = {
     "rank_by_weights": "effective rank, by weights",
     "similarity": "likeness to its twin (cosine)",
     "entropy": "attention entropy, nats",
-    "cache_bytes": "cache, bytes a token",
-    "bound": "certificate: bound on the change",
+    "cache_bytes": "cache at 1 % change, bytes a token",
+    "bound": "certificate: bound on attention's change at half the dimensions",
 }
 _DROWNS = 20.0  # a largest value this many times the median would leave all others blank
 
@@ -60,27 +63,73 @@ def head_map(inspection: Inspection) -> Html:
     data = {
         "measures": {
             name: {"title": title, "shades": scales[name][0], "logarithmic": scales[name][1]}
-            | {"texts": [f"{v:.2g}" for v in heads[name]]}
+            | {"texts": _texts(heads, name), "ends": _ends(heads[name])}
             for name, title in shown.items()
         },
         "heads": [_known(row, shown) for row in heads.to_dict("records")],
         "curves": _curves(inspection.errors),
+        **_profiles(inspection.profiles),
     }
     options = "".join(
         f'<option value="{escape(name)}">{escape(title)}</option>' for name, title in shown.items()
     )
+    low, high = _ends(heads[first])
     return Markup(
         '<section class="map" id="head-map"><h2 id="heads">Every head '
         '<a class="anchor" href="#heads" aria-label="Link to Every head">#</a></h2>'
         f'<p><label>Show <select id="measure">{options}</select></label> '
-        f'<span class="small" id="scale">{"logarithmic shades" if scales[first][1] else ""}</span>'
-        ' <span class="small">Choose a head for its details.</span></p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="Map of heads">'
-        f'<table class="grid"><thead><tr><td></td>{_numbers(heads)}</tr></thead>'
-        f"<tbody>{_rows(heads, first, scales[first][0])}</tbody></table></div>"
-        '<aside id="pinned" aria-live="polite" hidden></aside></section>'
+        f'<span class="small key"><span id="least">{low}</span><span class="ramp"></span>'
+        f'<span id="most">{high}</span> '
+        f'<span id="scale">{"logarithmic" if scales[first][1] else ""}</span></span></p>'
+        '<div class="beside"><div class="scroll" tabindex="0" role="region" '
+        'aria-label="Map of heads">'
+        f'<table class="grid"><thead><tr><th scope="col">head</th>{_numbers(heads)}</tr></thead>'
+        f"<tbody>{_rows(heads, first, scales[first][0])}</tbody></table>"
+        '<p class="small">Choose a head for its details.</p></div>'
+        '<aside id="pinned" aria-live="polite" hidden></aside></div></section>'
         f'<script id="head-data" type="application/json">{inline_json(data)}</script>'
     )
+
+
+def _texts(heads: pd.DataFrame, name: str) -> list[str]:
+    """What stands in the cells: the number, and of likeness the twin."""
+    said = [f"{value:.2g}" if value == value else "–" for value in heads[name]]
+    if name != "similarity" or "most_similar_head" not in heads:
+        return said
+    return [f"{v} ≈{int(t)}" for v, t in zip(said, heads["most_similar_head"], strict=True)]
+
+
+def _ends(values: pd.Series) -> tuple[str, str]:
+    """The least and the greatest number, as text."""
+    known = values[np.isfinite(values.astype(float))]
+    return (f"{known.min():.2g}", f"{known.max():.2g}") if len(known) else ("", "")
+
+
+def _profiles(profiles: HeadProfiles) -> dict[str, Any]:
+    """Spectra and reach by head, texts with their attention in 256 steps."""
+    return {
+        "spectra": _by_head(profiles.spectra, 4),
+        "reach": _by_head(profiles.reach, 4),
+        "distances": profiles.distances,
+        "texts": [_attention(text) for text in profiles.texts],
+    }
+
+
+def _by_head(values: dict[int, np.ndarray], digits: int) -> dict[str, list[float]]:
+    return {
+        f"L{layer}H{head}": np.nan_to_num(row).round(digits).tolist()
+        for layer, rows in values.items()
+        for head, row in enumerate(rows)
+    }
+
+
+def _attention(text: AttendedText) -> dict[str, Any]:
+    steps = {
+        layer: np.nan_to_num(255 * weights).round().astype(np.uint8).tobytes()
+        for layer, weights in text.weights.items()
+    }
+    weights = {layer: b64encode(content).decode() for layer, content in steps.items()}
+    return {"tokens": text.tokens, "weights": weights}
 
 
 def _numbers(heads: pd.DataFrame) -> str:
@@ -90,14 +139,14 @@ def _numbers(heads: pd.DataFrame) -> str:
 
 
 def _rows(heads: pd.DataFrame, first: str, depth: list[float]) -> str:
-    said = []
+    said, texts = [], _texts(heads, first)
     for layer, here in heads.groupby("layer", sort=True):
         cells = "".join(
             f'<td><button type="button" id="L{int(row.layer)}H{int(row.head)}" '
             f'data-index="{index}" class="{shade_class(depth[index])}" '
             f'style="--shade:{depth[index]:.3f}" '
             f'aria-label="layer {int(row.layer)} head {int(row.head)}">'
-            f"{heads[first][index]:.2g}</button></td>"
+            f"{texts[index]}</button></td>"
             for index, row in zip(here.index, here.itertuples(), strict=True)
         )
         said.append(f'<tr><th scope="row">layer {int(str(layer))}</th>{cells}</tr>')
@@ -117,7 +166,9 @@ def _known(row: dict[str, Any], shown: dict[str, str]) -> dict[str, Any]:
         "layer": int(row["layer"]),
         "head": int(row["head"]),
         "twin": None if twin is None or twin != twin else int(twin),
-        "numbers": {title: f"{row[name]:.4g}" for name, title in shown.items()},
+        "numbers": {
+            title: f"{row[name]:.4g}" for name, title in shown.items() if row[name] == row[name]
+        },
     }
 
 

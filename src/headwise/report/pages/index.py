@@ -1,5 +1,6 @@
 """The index of several studies: a row each, with the answer, the verdicts and a small figure."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import count
 
@@ -51,9 +52,13 @@ def index_page(entries: list[IndexEntry]) -> Page:
     ]
     return Page(
         title="What was asked, and what came out",
-        answer=f"{len(studies)} studies, {len(entries)} results.",
+        answer=f"{_count(studies, 'study', 'studies')}, {_count(entries, 'result', 'results')}.",
         special=Markup("").join(sections),
     )
+
+
+def _count(things: Collection[object], one: str, many: str) -> str:
+    return f"{len(things)} {one if len(things) == 1 else many}"
 
 
 def _section(entries: list[IndexEntry], numbers: "count[int]") -> Html:
