@@ -5,7 +5,7 @@ best a and the error it has are known in closed form: `headwise.theory.rank.rand
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -13,15 +13,18 @@ import torch
 from headwise.build.budget import check_numbers
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
 from headwise.theory.checks import one_of, whole
-from headwise.theory.rank import fit_random_features
+from headwise.theory.rank import fit_random_features, fit_with_short_keys
 from headwise.theory.rank.random_features import MOST_HEADS
 
-Draw = Literal["aligned", "independent"]
+Draw = Literal["aligned", "independent", "uniform-angle", "published"]
 
 
 @dataclass(frozen=True)
 class RandomFeaturesLayer:
-    """The layer, and the mean-square error that the closed form gives it."""
+    """The layer, and the mean-square error that the closed form gives it.
+
+    Of the draw "published" it is what the authors' formula gives, which is too small.
+    """
 
     net: AttentionNet
     error: float
@@ -33,21 +36,17 @@ def random_features_layer(
     """The best layer on random directions, for two orthogonal points.
 
     Aligned: k_h = ±q_h, the sign in turn, which is the better draw from dimension 16 on.
-    Independent: q_h and k_h are drawn apart.
+    Independent: q_h and k_h are drawn apart. Uniform angle: the cosine of q_h and k_h is uniform,
+    as in the authors' script. Published: the same, with the script's slip, see
+    `headwise.theory.rank.fit_with_short_keys`; the layer has the weights that come of it.
     """
     dim, heads = whole("dim", dim, least=2), whole("heads", heads, most=MOST_HEADS)
     seed = whole("seed", seed, least=0)
-    one_of("draw", draw, ("aligned", "independent"))
+    one_of("draw", draw, get_args(Draw))
     check_numbers(heads * (2 * dim + heads), "the heads and their products are {} numbers")
     rng = np.random.default_rng([dim, heads, seed, 0x5EED])
-    queries = rng.standard_normal((heads, dim))
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    if draw == "aligned":
-        keys = queries * np.where(np.arange(heads) % 2, -1, 1)[:, None]
-    else:
-        keys = rng.standard_normal((heads, dim))
-        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
-    fitted = fit_random_features(queries, keys)
+    queries, keys = _directions(rng, heads, dim, draw)
+    fitted = (fit_with_short_keys if draw == "published" else fit_random_features)(queries, keys)
     shape = AttentionNetShape(
         token_dim=dim,
         outputs=dim,
@@ -58,3 +57,23 @@ def random_features_layer(
     params = {"query.weight": queries, "key.weight": keys, "mix": fitted.weights}
     tensors = {name: torch.from_numpy(value).float() for name, value in params.items()}
     return RandomFeaturesLayer(AttentionNet(shape, tensors), fitted.error)
+
+
+def _directions(
+    rng: np.random.Generator, heads: int, dim: int, draw: Draw
+) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of length one; the keys of the draw "published" are shorter."""
+    queries = _unit(rng.standard_normal((heads, dim)))
+    if draw == "aligned":
+        return queries, queries * np.where(np.arange(heads) % 2, -1, 1)[:, None]
+    others = _unit(rng.standard_normal((heads, dim)))
+    if draw == "independent":
+        return queries, others
+    cosines = rng.uniform(-1, 1, (heads, 1))
+    across = others - np.sum(others * queries, axis=1, keepdims=True) * queries
+    across = across if draw == "published" else _unit(across)
+    return queries, cosines * queries + np.sqrt(1 - cosines**2) * across
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

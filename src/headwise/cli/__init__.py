@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from headwise import __version__
-from headwise.cli import bound, build, compress, convert, inspect, plan, probe, report, study
+from headwise.cli import (
+    bound,
+    build,
+    compress,
+    convert,
+    evidence,
+    inspect,
+    plan,
+    probe,
+    report,
+    study,
+)
 from headwise.cli.ending import run_to_the_end
 from headwise.cli.twins import TWINS
 
@@ -23,6 +34,7 @@ app.command("compress")(compress.compress)
 app.command("report")(report.report)
 app.command("probe-eval")(probe.probe_eval)
 app.add_typer(study.app, name="study")
+app.add_typer(evidence.app, name="evidence")
 app.add_typer(bound.app, name="bound")
 app.add_typer(build.app, name="build")
 app.add_typer(convert.app, name="convert")

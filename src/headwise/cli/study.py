@@ -215,18 +215,20 @@ def _kept(store: Path, name: str, tier: str) -> str:
 
 def _print(result: "StudyResult") -> None:
     """The table that the finding rests on, the claims, and the finding."""
+    from headwise.lab.study import with_confidence
+
     console = Console()
     head, rows = result.first_rows()
     listing = Table(*map(plain, head), title=plain(result.first_title))
     for row in rows:
         listing.add_row(*map(plain, row))
     console.print(listing)
-    colours = {"holds": "green", "does not hold": "red", "undecided": "yellow"}
+    colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim, verdict in result.verdicts.items():
         if verdict.status != "not tested":
             style = colours[verdict.status]
             console.print(f"[{style}]{verdict.status}[/{style}]: {plain(claim.statement)}")
-            console.print(f"    {plain(verdict.numbers)}", style="dim", highlight=False)
+            console.print(f"    {plain(with_confidence(verdict))}", style="dim", highlight=False)
     console.print(f"\n[bold]{plain(result.conclusion.sentence)}[/bold]", highlight=False)
     if result.conclusion.settled_by:
         console.print(f"What would settle it: {plain(result.conclusion.settled_by)}.")

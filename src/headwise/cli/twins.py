@@ -26,6 +26,7 @@ _BOX = {"low": "box", "high": "box"}
 _ATTACK = ("headwise.build.certify.certificate:Certificate.attack",)
 _HEAD_COUNT = "headwise.theory.head_count"
 _STUDIES = "headwise.studies"
+_EVIDENCE = "headwise.report.evidence"
 _STUDY = {"name": "study"}
 
 TWINS = {
@@ -53,6 +54,9 @@ TWINS = {
     "study fetch": Twin(f"{_STUDIES}:fetch_study", words=_STUDY),
     "study status": Twin(f"{_STUDIES}:status"),
     "study export": Twin(f"{_STUDIES}:export_study", words=_STUDY),
+    "evidence add": Twin(f"{_EVIDENCE}:add_evidence"),
+    "evidence page": Twin(f"{_EVIDENCE}:write_evidence"),
+    "evidence check": Twin(f"{_EVIDENCE}:check_evidence"),
     "report": Twin("headwise.report:report"),
     "convert llama2c": Twin("headwise.pretrained:convert_llama2c"),
     "compress": Twin("headwise:compress"),

@@ -14,8 +14,9 @@ from headwise.core.errors import InputError, require
 from headwise.core.lazy import named
 from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
+from headwise.lab.steadiness import judge_all
 from headwise.lab.store import Store
-from headwise.lab.study import Claim, Conclusion, Study, Verdict
+from headwise.lab.study import Claim, Conclusion, Study, Verdict, with_confidence
 from headwise.lab.summary import mean_error, readable_value, summarise
 from headwise.lab.table import column_of, table
 from headwise.lab.work import Record
@@ -133,8 +134,8 @@ class StudyResult:
 
     @cached_property
     def verdicts(self) -> Mapping[Claim, Verdict]:
-        """What the table says of every claim."""
-        return {claim: claim.check(self.table) for claim in self.study.claims}
+        """What the table says of every claim, and whether other seeds would say the same."""
+        return judge_all(self.study, self.table, self.error.compared_by == "ratio")
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -176,7 +177,13 @@ class StudyResult:
             "error": self.error.name,
             "unit": self.error.unit,
             "claims": [
-                {"claim": claim.statement, "status": verdict.status, "numbers": verdict.numbers}
+                {
+                    "claim": claim.statement,
+                    "status": verdict.status,
+                    "numbers": verdict.numbers,
+                    "same_with_other_seeds": verdict.same,
+                    "why": verdict.why,
+                }
                 for claim, verdict in self.verdicts.items()
             ],
             "failed": [asdict(failure) for failure in self.failures],
@@ -215,7 +222,7 @@ class StudyResult:
         head, rows = self.first_rows()
         lines = [self.first_title, pd.DataFrame(rows, columns=head).to_string(index=False)]
         lines += [
-            f"{verdict.status}: {claim.statement} ({verdict.numbers})"
+            f"{verdict.status}: {claim.statement} ({with_confidence(verdict)})"
             for claim, verdict in self.verdicts.items()
             if verdict.status != "not tested"
         ]

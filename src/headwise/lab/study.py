@@ -25,20 +25,57 @@ class Tier:
     parts: Callable[[], Parts]
 
 
+Status = Literal["holds", "does not hold", "cannot tell", "not tested"]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What the result table says of a claim, with the numbers.
 
-    "undecided": it was tested, and the seeds are too few to tell.
+    "cannot tell": it was tested, and with other seeds it could have come out otherwise; `why` says
+    how that is known. `value` is the number that decides, if it is one, `meaning` what it is and
+    the bar that it is held against, and `published` the paper's own. `same` is the probability that
+    other seeds give the same verdict, and `interval` is where they put the value in 95 of 100 cases
+    (`headwise.lab.steadiness`): None where the claim does not depend on seeds.
     """
 
-    status: Literal["holds", "does not hold", "undecided", "not tested"]
+    status: Status
     numbers: str
+    value: float | None = None
+    meaning: str = ""
+    published: float | None = None
+    same: float | None = None
+    interval: tuple[float, float] | None = None
+    why: str = ""
 
     @staticmethod
-    def of(holds: bool, numbers: str) -> "Verdict":
+    def of(
+        holds: bool,
+        numbers: str,
+        value: float | None = None,
+        meaning: str = "",
+        published: float | None = None,
+    ) -> "Verdict":
         """The verdict of a claim that was tested."""
-        return Verdict("holds" if holds else "does not hold", numbers)
+        status: Status = "holds" if holds else "does not hold"
+        return Verdict(status, numbers, value, meaning, published)
+
+    @property
+    def confidence(self) -> str:
+        """How steady it is, in words; nothing where no seeds are involved."""
+        if self.why:
+            return self.why
+        return "" if self.same is None else f"the same with other seeds: {said_share(self.same)}"
+
+
+def said_share(share: float) -> str:
+    """A share of resamples as a percentage that does not promise more than they can show."""
+    return "99 % or more" if share >= 0.99 else f"{100 * share:.0f} %"
+
+
+def with_confidence(verdict: Verdict) -> str:
+    """Its numbers, and how steady it is, where that is known."""
+    return "; ".join(each for each in (verdict.numbers, verdict.confidence) if each)
 
 
 NOT_TESTED = Verdict("not tested", "not part of this tier")
@@ -48,12 +85,14 @@ NOT_TESTED = Verdict("not tested", "not part of this tier")
 class Claim:
     """A statement of a paper, or a question of its readers, as a function of the results.
 
-    Where the results hold nothing of it, the verdict is `NOT_TESTED`.
+    Where the results hold nothing of it, the verdict is `NOT_TESTED`. `exact`: it is about
+    networks that are built, or it is a theorem, so that no other seed can change it.
     """
 
     statement: str
     source: str
     check: Callable[[pd.DataFrame], Verdict]
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +167,9 @@ class Study:
     `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
     text names its `texts`; with `parts_of_files`, which takes a tier, text files and plan files,
     it can be run on the user's own. `preparing` names parts whose runs other parts go on from: they
-    measure nothing of their own and have no table. `address` is where a study of a user's own
+    measure nothing of their own and have no table. `paired`: a seed is the same in all settings
+    (the same batches, or the same trained network), so that seeds are drawn together when it is
+    asked whether others would give the same verdicts. `address` is where a study of a user's own
     module was found, "module:NAME".
     """
 
@@ -151,6 +192,7 @@ class Study:
     texts: tuple[KnownText, ...] = ()
     parts_of_files: PartsOfFiles | None = None
     preparing: tuple[str, ...] = ()
+    paired: bool = False
     address: str = ""
 
     @property

@@ -9,7 +9,7 @@ from headwise.core.intervals import Interval
 ALLOCATION_PAPER = "Allocation of Parameters in Transformers, arXiv 2510.03784"
 
 
-def paired(results: pd.DataFrame, first: str, second: str) -> Interval | None:
+def paired(results: pd.DataFrame, first: str, second: str, level: float = 0.95) -> Interval | None:
     """Loss of part `first` minus that of part `second`, seed by seed.
 
     Seeds of two parts see the same batches, so that their difference is more certain than either.
@@ -18,7 +18,7 @@ def paired(results: pd.DataFrame, first: str, second: str) -> Interval | None:
         results[results["part"] == part].set_index("seed")["error"] for part in (first, second)
     ]
     gaps = (losses[0] - losses[1]).dropna().to_numpy(float)
-    return Interval.of(gaps) if len(gaps) else None
+    return Interval.of(gaps, level) if len(gaps) else None
 
 
 def pooled(results: pd.DataFrame, first: str, second: str, arm: str) -> Interval | None:

@@ -3,6 +3,7 @@
 from typing import Any, Literal, get_args
 
 from headwise.build.neighbours import full_rank_head
+from headwise.build.points.nearly_full import nearly_full_rank_layer
 from headwise.build.random_features import random_features_layer
 from headwise.build.vote import majority_vote
 from headwise.core.errors import require
@@ -15,7 +16,15 @@ from headwise.lab.run import Run
 from headwise.tasks import measure
 from headwise.theory.rank import vote_error
 
-ConstructionName = Literal["random-features", "random-features-independent", "vote", "full-rank"]
+ConstructionName = Literal[
+    "random-features",
+    "random-features-independent",
+    "random-features-uniform-angle",
+    "random-features-published",
+    "vote",
+    "full-rank",
+    "nearly-full-rank",
+]
 
 
 @spec
@@ -52,7 +61,10 @@ def _build(run: Run) -> tuple[Any, float]:
         expected = vote_error(dim, heads).expected.value
         assert expected is not None
         return majority_vote(dim, heads, run.seed), expected
-    draw: Any = "independent" if name.endswith("independent") else "aligned"
+    if name == "nearly-full-rank":
+        require(heads == dim + 1, f"a nearly-full-rank layer has {dim + 1} heads, not {heads}")
+        return nearly_full_rank_layer(dim), 0.0
+    draw: Any = name.removeprefix("random-features").removeprefix("-") or "aligned"
     layer = random_features_layer(dim, heads, run.seed, draw)
     return layer.net, layer.error
 
@@ -73,7 +85,7 @@ def _describe(run: Run) -> dict[str, Any]:
         "length": run.task.length,
         "layers": 2 if name == "vote" else 1,
         "heads": run.measure.heads,
-        "rank": run.task.dim if name == "full-rank" else 1,
+        "rank": {"full-rank": run.task.dim, "nearly-full-rank": run.task.dim - 1}.get(name, 1),
         "method": name,
         "steps": 0,
     }

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from headwise.lab.result import StudyResult
-from headwise.lab.study import NOT_TESTED, Claim, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Verdict, with_confidence
 from headwise.lab.summary import readable_value
 from headwise.lab.work import versions
 from headwise.report.pages.content import Chip, Live, Page, PageFigure, PageTable, Point
 
-_MOODS = {"holds": "good", "does not hold": "bad", "undecided": "open", "not tested": "untested"}
+MOODS = {"holds": "good", "does not hold": "bad", "cannot tell": "open", "not tested": "untested"}
+"""How a verdict looks on a page."""
 _COUNTED = {"holds": ("holds", "hold"), "does not hold": ("fails", "fail")}
 
 
@@ -49,10 +50,10 @@ def study_page(result: StudyResult, live: Live | None = None) -> Page:
 
 
 def verdict_chips(result: StudyResult) -> list[Chip]:
-    """How many claims hold, fail, are undecided or untested; a tier that is not finished."""
+    """How many claims hold, fail, cannot be told or are untested; a tier that is not finished."""
     counts = Counter(str(verdict.status) for verdict in result.verdicts.values())
     chips = []
-    for status, mood in _MOODS.items():
+    for status, mood in MOODS.items():
         if number := counts[status]:
             one, many = _COUNTED.get(status, (status, status))
             chips.append(Chip(f"{number} {one if number == 1 else many}", mood))
@@ -67,9 +68,9 @@ def _point(result: StudyResult, claim: Claim, verdict: Verdict) -> Point:
     untested = verdict.status == "not tested"
     return Point(
         statement=claim.statement,
-        chip=Chip(verdict.status, _MOODS[verdict.status]),
+        chip=Chip(verdict.status, MOODS[verdict.status]),
         source=claim.source,
-        numbers="" if verdict == NOT_TESTED else verdict.numbers,
+        numbers="" if verdict == NOT_TESTED else with_confidence(verdict),
         command=_testing(result) if untested else "",
     )
 

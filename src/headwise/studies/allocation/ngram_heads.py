@@ -41,9 +41,10 @@ def _parts(
     budget: int,
     training: Streaming,
     seeds: int,
+    heads: tuple[int, ...] = (),
 ) -> dict[str, list[Run]]:
     tasks = [four_gram(length, DIM, target) for target in targets]  # type: ignore[arg-type]
-    heads = [2**power for power in range(budget.bit_length())]
+    counts = heads or [2**power for power in range(budget.bit_length())]
     return {
         "plain" if not qk_norm else "qk-norm": [
             Run(
@@ -53,7 +54,7 @@ def _parts(
                 training=training,
                 seed=seed,
             )
-            for task, count, seed in product(tasks, heads, range(seeds))
+            for task, count, seed in product(tasks, counts, range(seeds))
         ]
         for qk_norm in (False, True)
     }
@@ -66,9 +67,10 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """Length 32, three targets, a budget of 64 dimensions."""
-    training = Streaming(steps=5_000, rate=0.005, batch=32, validation=4096, evaluations=10)
-    return _parts(32, ("linear", "tanh", "bilinear"), 64, 64, training, seeds=4)
+    """Length 24, two targets, a budget of 64 dimensions; four seeds."""
+    training = Streaming(steps=2_500, rate=0.005, batch=32, validation=4096, evaluations=5)
+    heads = (1, 4, 8, 16, 32)
+    return _parts(24, ("linear", "tanh"), 64, 64, training, seeds=4, heads=heads)
 
 
 def full_parts() -> dict[str, list[Run]]:
@@ -181,7 +183,9 @@ NGRAM_HEADS = Study(
     paper=ALLOCATION_PAPER,
     tiers={
         "quick": Tier("about 260 CPU-seconds: 2½ minutes on two cores", quick_parts),
-        "standard": Tier("about 4 CPU-hours: 2 hours on two cores (estimated)", standard_parts),
+        "standard": Tier(
+            "about 40 CPU-minutes (estimated): two targets, length 24", standard_parts
+        ),
         "full": Tier("about 400 CPU-hours (estimated); for a cluster or a GPU", full_parts),
     },
     parts={"plain": "Without QK-norm", "qk-norm": "With QK-norm"},

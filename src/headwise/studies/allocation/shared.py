@@ -8,10 +8,11 @@ from headwise.lab.kinds.cut_layer import Cut
 from headwise.lab.kinds.watched_attention import Watch
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, DecoderShape
+from headwise.studies.differences import ALLOCATION_PAPER
 from headwise.tasks.language import Language
 from headwise.training import TextTraining
 
-PAPER = "Allocation of parameters in transformers (arXiv 2510.03784)"
+PAPER = ALLOCATION_PAPER
 TEXT_NOTE = (
     "The text is the packaged one, 1.3 MB of prose, plays, encyclopaedias, code and several "
     "languages, read as bytes; its last tenth is held out."

@@ -29,9 +29,9 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 8, 16, 32; four modules."""
-    training = Streaming(steps=8_000, rate=0.01, batch=64)
-    return {"dimension": _runs((8, 16, 32), 4, 8, training, seeds=4)}
+    """d = 8, 16, 32; two modules; four seeds."""
+    training = Streaming(steps=5_000, rate=0.01, batch=64)
+    return {"dimension": _runs((8, 16, 32), 2, 8, training, seeds=4)}
 
 
 def full_parts() -> dict[str, list[Run]]:
@@ -65,7 +65,7 @@ RANK_DIMENSION = Study(
     tiers={
         "quick": Tier("about 110 CPU-seconds: a minute on two cores", quick_parts),
         "standard": Tier(
-            "about 1.4 CPU-hours: 45 minutes on two cores (estimated)", standard_parts
+            "about 40 CPU-minutes (estimated): d up to 32, w = 2, 5000 steps", standard_parts
         ),
         "full": Tier("about 11,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },

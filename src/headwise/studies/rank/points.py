@@ -18,13 +18,14 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 16, four modules; one and two layers."""
-    tasks = [shared.farthest(16, points) for points in (4, 8, 16)]
-    one = Streaming(steps=6_000, rate=0.01, batch=64)
-    deep = Streaming(steps=6_000, rate=0.003, batch=64)
+    """d = 16, two modules; one layer, and two for 4 and 16 points; four seeds."""
+    few, some, many = (shared.farthest(16, points) for points in (4, 8, 16))
+    one = Streaming(steps=3_600, rate=0.01, batch=64)
+    deep = Streaming(steps=3_600, rate=0.003, batch=64)
+    one_layer = shared.encoder_runs((few, some, many), (4, 8, 16), (1,), (2,), one, 4, ffn=128)
     return {
-        "points": shared.encoder_runs(tasks, (2, 4, 8, 16), (1,), (4,), one, seeds=2, ffn=128)
-        + shared.encoder_runs(tasks, (2, 4, 8, 16), (2,), (4,), deep, seeds=2, ffn=128)
+        "points": one_layer
+        + shared.encoder_runs((few, many), (4, 8), (2,), (2,), deep, seeds=4, ffn=128)
     }
 
 
@@ -77,7 +78,7 @@ RANK_POINTS = Study(
     tiers={
         "quick": Tier("about 190 CPU-seconds: 1½ minutes on two cores", quick_parts),
         "standard": Tier(
-            "about 1.7 CPU-hours: 50 minutes on two cores (estimated)", standard_parts
+            "about 40 CPU-minutes (estimated): d = 16, w = 2, 3600 steps", standard_parts
         ),
         "full": Tier("about 340,000 CPU-hours (estimated): the paper's size, for GPUs", full_parts),
     },
@@ -108,7 +109,8 @@ RANK_POINTS = Study(
         "w = 64, 2048, 256, 200,000; N up to 16 instead of 256; one layer instead of two. What "
         "depth does with few and many points is tested from the standard tier on, and cheaply, "
         "with positions, by rank-positions.",
-        "Standard: d = 16, w = 4, feed-forward width 128, batch 64, 6000 steps, N up to 16.",
+        "Standard: d = 16, w = 2, feed-forward width 128, batch 64, 3600 steps, N up to 16, four "
+        "seeds; two layers with 4 and 16 points, at half and quarter rank.",
     ),
     setting=shared.SETTING,
     rows=("layers", "rank"),

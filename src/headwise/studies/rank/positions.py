@@ -20,11 +20,12 @@ def quick_parts() -> dict[str, list[Run]]:
 
 def standard_parts() -> dict[str, list[Run]]:
     """d = 8; none, additive and concatenated positions; one and three layers."""
-    training = Streaming(steps=10_000, rate=0.005, batch=64)
+    training = Streaming(steps=2_500, rate=0.005, batch=64)
     tasks = [shared.farthest(8, points, "concatenated") for points in (4, 16)]
-    tasks += [shared.farthest(8, 4, "additive"), shared.farthest(8, 4)]
+    few, ranks = [shared.farthest(8, 4, "additive"), shared.farthest(8, 4)], (1, 4, 8)
     return {
-        "positions": shared.encoder_runs(tasks, (1, 4, 8), (1, 3), (1,), training, seeds=2, ffn=128)
+        "positions": shared.encoder_runs(tasks, ranks, (1, 3), (1,), training, seeds=4, ffn=128)
+        + shared.encoder_runs(few, (4, 8), (1, 3), (1,), training, seeds=4, ffn=128)
     }
 
 
@@ -72,7 +73,7 @@ RANK_POSITIONS = Study(
     paper=shared.PAPER,
     tiers={
         "quick": Tier("about 200 CPU-seconds: 2 minutes on two cores", quick_parts),
-        "standard": Tier("about 2 CPU-hours: an hour on two cores (estimated)", standard_parts),
+        "standard": Tier("about 40 CPU-minutes (estimated): d = 8, 2500 steps", standard_parts),
         "full": Tier("about 16,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
     },
     parts={"positions": "Figure 3: rank × layers, with positions"},

@@ -92,7 +92,9 @@ def full_rank_wins(results: pd.DataFrame) -> Verdict:
     if ratios.empty:
         return NOT_TESTED
     numbers = ", ".join(f"{_describe(key)}: {ratio:.1f}×" for key, ratio in ratios.items())
-    return Verdict.of(bool((ratios >= FALL).all()), f"half rank over full rank, {numbers}")
+    meaning = f"least error at half rank over that at full rank (bar {FALL:g}×)"
+    said = f"half rank over full rank, {numbers}"
+    return Verdict.of(bool((ratios >= FALL).all()), said, float(ratios.min()), meaning)
 
 
 def half_over_full(results: pd.DataFrame) -> pd.Series:

@@ -18,6 +18,7 @@ from headwise.theory.rank.nearly_full import exact_below_full_rank
 from headwise.theory.rank.random_features import (
     RandomFeatures,
     fit_random_features,
+    fit_with_short_keys,
     random_features_error,
 )
 from headwise.theory.rank.rates import published_rates
@@ -33,6 +34,7 @@ __all__ = [
     "error_lower_bound",
     "exact_below_full_rank",
     "fit_random_features",
+    "fit_with_short_keys",
     "heads_needed",
     "low_rank_bound",
     "published_rates",

@@ -69,13 +69,38 @@ def fit_random_features(
     queries: Float[np.ndarray, "heads dim"], keys: Float[np.ndarray, "heads dim"]
 ) -> RandomFeatures:
     """a = C⁻¹b by conjugate gradients, which repeated or dependent heads do not disturb."""
-    from scipy.sparse.linalg import cg
-
     queries, keys = _directions("queries", queries), _directions("keys", keys)
     require(
         queries.shape == keys.shape,
         f"queries and keys must have one shape, not {queries.shape} and {keys.shape}",
     )
+    return _fit(queries, keys)
+
+
+def fit_with_short_keys(
+    queries: Float[np.ndarray, "heads dim"], keys: Float[np.ndarray, "heads dim"]
+) -> RandomFeatures:
+    """What the authors' script computes: the closed form, with keys that are not of length one.
+
+    The script projects a random direction off q_h, adds it to cos θ·q_h and leaves the sum as
+    short as it is. A hard head does not depend on the length of its key, so the layer is none the
+    better; the formula's asin⟨k_h,k_h'⟩ does, so the error it gives is none of the layer's. The
+    `error` is the formula's; measure the layer for the true one.
+    """
+    unit, long = _directions("queries", queries), _directions("keys", keys)
+    lengths = np.linalg.norm(np.asarray(keys, dtype=float), axis=1, keepdims=True)
+    require(
+        unit.shape == long.shape,
+        f"queries and keys must have one shape, not {unit.shape} and {long.shape}",
+    )
+    return _fit(unit, long * np.minimum(lengths, 1.0))
+
+
+def _fit(
+    queries: Float[np.ndarray, "heads dim"], keys: Float[np.ndarray, "heads dim"]
+) -> RandomFeatures:
+    from scipy.sparse.linalg import cg
+
     gram, target = _gram(queries, keys), _target(queries, keys)
     weights, _ = cg(gram, target, rtol=1e-8, maxiter=1000)
     # The error of the weights at hand, not 1 - b·a: true even where the solver stopped early.

@@ -1,0 +1,97 @@
+"""What can be done with evidence: add a study's table, make the pages, check them."""
+
+from pathlib import Path
+
+from headwise.core.errors import InputError, require
+from headwise.core.files import check_can_write, check_can_write_into, write_file
+from headwise.lab.result import StudyResult
+from headwise.lab.store import Store
+from headwise.report.evidence.gather import TIER, gather
+from headwise.report.evidence.html import evidence_page, undrawn, without_drawings
+from headwise.report.evidence.tables import read_table, what_is_wrong, write_table
+from headwise.report.evidence.words import markdown
+from headwise.studies import STUDIES, find_study
+
+FOLDER, DOCS = Path("evidence"), Path("docs/evidence.md")
+_PAGE = "index.html"
+
+
+def add_evidence(
+    store: str | Path, study: str | None = None, tier: str = TIER, folder: str | Path = FOLDER
+) -> Path:
+    """Put a study's finished tier from a store into the folder of evidence; gives the file.
+
+    `study` is needed if the store holds several. A tier that was not run whole is refused.
+    """
+    check_can_write_into(folder, "--folder (in Python folder=)")
+    with Store(store) as results:
+        known = sorted({row[0] for row in results.studies() if row[1] == tier})
+        names = [name for name in known if study in (None, name)]
+        require(len(names) > 0, f"{store} holds no run of tier {tier}; see: headwise study status")
+        require(len(names) == 1, f"{store} holds {', '.join(names)}: choose one with --study")
+        require(names[0] in STUDIES, f"{names[0]} is no study that comes with headwise")
+        found = find_study(names[0])
+        result = StudyResult.of(results, found, tier)
+        made = [record.versions for _, record in results.records(found.owner, tier)]
+    versions = {
+        name: ", ".join(sorted({each[name] for each in made if name in each})) for name in made[0]
+    }
+    path = Path(folder) / f"{found.name}.parquet"
+    write_table(result, versions, path)
+    return path
+
+
+def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = None) -> Path:
+    """Make index.html in the folder, and the Markdown page `docs` if it is given, of its tables."""
+    check_can_write_into(folder, "--folder (in Python folder=)")
+    check_can_write(docs, "--docs (in Python docs=)")
+    wrong = _stale(Path(folder))
+    require(not wrong, "; ".join(wrong))
+    papers = gather(Path(folder), list(STUDIES.values()))
+    path = Path(folder) / _PAGE
+    write_file(path, evidence_page(papers))
+    if docs is not None:
+        write_file(docs, markdown(papers))
+    return path
+
+
+def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = None) -> list[str]:
+    """Recompute every claim, figure and sentence from the tables; gives what is wrong, if anything.
+
+    A table is wrong if its runs are not those that the study's tier has; a page if it does not say
+    what its tables say. Nothing is trained.
+    """
+    folder = Path(folder)
+    require(folder.is_dir(), f"there is no folder {folder}")
+    wrong = _stale(folder)
+    if wrong:
+        return wrong
+    papers = gather(folder, list(STUDIES.values()))
+    pages = {folder / _PAGE: without_drawings(evidence_page(papers, undrawn))}
+    if docs is not None:
+        pages[Path(docs)] = markdown(papers)
+    for path, text in pages.items():
+        there = path.read_text() if path.is_file() else ""
+        if without_drawings(there) != text:
+            wrong.append(
+                f"{path} is not what its tables say; make it again: headwise evidence page"
+            )
+    return wrong
+
+
+def _stale(folder: Path) -> list[str]:
+    """Tables that no study has, that are damaged, or whose runs the study no longer has."""
+    wrong = []
+    for path in sorted(folder.glob("*.parquet")):
+        study = STUDIES.get(path.stem)
+        if study is None:
+            wrong.append(f"{path}: there is no study of that name")
+            continue
+        try:
+            found = read_table(path, study)
+            said = what_is_wrong(study, found.result.tier, found.result.table)
+        except InputError as error:
+            said = str(error)
+        if said:
+            wrong.append(f"{path}: {said}")
+    return wrong
