@@ -103,7 +103,7 @@ class ClassTokenShape:
         )
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return self.layers
 

@@ -35,7 +35,7 @@ class PoolByScore(torch.autograd.Function):
         hidden: Float[Tensor, "members batch length width"],
         directions: Float[Tensor, "members heads width"],
         extra_logits: Float[Tensor, "members heads"],
-        seen: Bool[Tensor, "heads 1 length+1"] | None = None,
+        seen: Bool[Tensor, "heads 1 keys"] | None = None,
         strongest: int = 0,
     ) -> tuple[Float[Tensor, "members batch heads width"], Float[Tensor, "members batch heads"]]:
         """Pooled hidden layers P and the weights p of the logit that belongs to no token.

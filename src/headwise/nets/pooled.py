@@ -88,9 +88,9 @@ class PooledShape:
         )
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables; none of a network without heads."""
-        return self.pooling.attention
+        return self.pooling.attention_layers
 
     @property
     def units(self) -> int:

@@ -20,7 +20,7 @@ class Pooling(Protocol):
         ...
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """Its attention layers; none of a model that has no heads."""
         ...
 
@@ -60,7 +60,7 @@ class NoExtras:
     """A model without attention whose parameters are ordinary weights and biases."""
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """None."""
         return ()
 

@@ -39,7 +39,7 @@ class HeadPooling:
         return self.variant
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The one layer."""
         return (self.layer,)
 

@@ -31,26 +31,22 @@ def mix_heads(
 
 
 def sight(
-    variant: Variant, queries: int, length: int, longest: int, causal: bool, device: torch.device
-) -> Bool[Tensor, "#queries asking keys"] | None:
-    """Which tokens of a sequence see which; None: all see all."""
-    return _sight(variant, queries, length, longest, causal, str(device))
+    variant: Variant, queries: int, length: int, longest: int, device: torch.device
+) -> Bool[Tensor, "#queries asking keys"]:
+    """Which tokens of a sequence see which: themselves and those before, where a variant lets."""
+    return _sight(variant, queries, length, longest, str(device))
 
 
 @lru_cache(maxsize=64)
-def _sight(
-    variant: Variant, queries: int, length: int, longest: int, causal: bool, device: str
-) -> Tensor | None:
+def _sight(variant: Variant, queries: int, length: int, longest: int, device: str) -> Tensor:
     place = torch.arange(length, device=device)
     distance = place[:, None] - place
-    seen = variant.visible(distance if causal else distance.abs(), longest, queries)
-    if not causal:
-        return seen
     before = (distance >= 0).unsqueeze(0)
+    seen = variant.visible(distance, longest, queries)
     return before if seen is None else seen & before
 
 
-def from_behind(length: int, device: torch.device) -> Int[Tensor, "1 length+1"]:
+def from_behind(length: int, device: torch.device) -> Int[Tensor, "1 keys"]:
     """Distances of the tokens, and of itself, to a class token behind the last: T−1 … 0, −1."""
     return torch.arange(length - 1, -2, -1, device=device).unsqueeze(0)
 

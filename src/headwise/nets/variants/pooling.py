@@ -91,7 +91,7 @@ def pool_by_full_form(
 
 def class_sight(
     variant: Variant, queries: int, length: int, device: torch.device
-) -> Bool[Tensor, "queries 1 length+1"] | None:
+) -> Bool[Tensor, "queries 1 keys"] | None:
     """What each map sees of the tokens and, last, of the class token; None: all."""
     return variant.visible(from_behind(length, device), length, queries)
 

@@ -34,7 +34,7 @@ class KernelForm:
 
 def kernel_form(shape: SequenceNetShape) -> KernelForm:
     """The form of a network that the kernel covers (`scope.covers`)."""
-    layer = shape.attention[0]
+    layer = shape.attention_layers[0]
     form = KernelForm(
         token_dim=shape.token_dim,
         width=shape.embed.widths[0],
@@ -59,7 +59,7 @@ def kernel_form(shape: SequenceNetShape) -> KernelForm:
 
 def reach_of(shape: SequenceNetShape, length: int) -> Int[np.ndarray, " two_a_head"]:
     """First token that each head sees, and the first after it that it does not, head by head."""
-    heads = shape.attention[0].heads
+    heads = shape.attention_layers[0].heads
     seen = None
     if not isinstance(shape, ClassTokenShape):
         assert isinstance(shape.pooling, HeadPooling)

@@ -17,8 +17,10 @@ def covers(shape: SequenceNetShape, training: Training) -> str | None:
         title = shape.pooling.model.split(":")[0]
         if title not in COVERED:
             return f"the network pools by {title}; the kernel has {', '.join(COVERED)} heads"
-    if len(shape.attention) != 1:
-        return f"the network has {len(shape.attention)} attention layers; the kernel does one"
+    if len(shape.attention_layers) != 1:
+        return (
+            f"the network has {len(shape.attention_layers)} attention layers; the kernel does one"
+        )
     if shape.positions:
         return "the network has positions; the kernel has none"
     for part, mlp, activation in (
