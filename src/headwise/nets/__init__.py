@@ -5,6 +5,7 @@ from headwise.nets.base import Net, NetShape, TokenNetShape, stack
 from headwise.nets.class_token import ClassTokenNet, ClassTokenShape
 from headwise.nets.decoder import DecoderNet, DecoderShape
 from headwise.nets.encoder import EncoderNet, EncoderShape
+from headwise.nets.pooled import PooledNet, PooledShape
 from headwise.nets.shape import AttentionShape, MLPShape
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "MLPShape",
     "Net",
     "NetShape",
+    "PooledNet",
+    "PooledShape",
     "TokenNetShape",
     "stack",
 ]

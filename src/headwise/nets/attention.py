@@ -28,18 +28,23 @@ def project(
     params: Params,
     name: str,
     layer: AttentionShape,
+    maps: tuple[int, int, int] | None = None,
 ) -> tuple[
-    Float[Tensor, "members batch heads tokens rank"],
-    Float[Tensor, "members batch heads tokens rank"],
-    Float[Tensor, "members batch heads tokens size"],
+    Float[Tensor, "members batch queries tokens rank"],
+    Float[Tensor, "members batch keys tokens rank"],
+    Float[Tensor, "members batch values tokens size"],
 ]:
-    """Queries, keys and values of all tokens, by the one map `name`.qkv."""
-    rows = layer.heads * layer.qk_dim, layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+    """Queries, keys and values of all tokens, by the one map `name`.qkv.
+
+    `maps`: how many of each there are, where it is not one a head.
+    """
+    queries, keys, values = maps or (layer.heads,) * 3
+    rows = queries * layer.qk_dim, keys * layer.qk_dim, values * layer.v_dim
     query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
     return (
-        split_heads(query, layer.heads, layer.qk_dim),
-        split_heads(key, layer.heads, layer.qk_dim),
-        split_heads(value, layer.heads, layer.v_dim),
+        split_heads(query, queries, layer.qk_dim),
+        split_heads(key, keys, layer.qk_dim),
+        split_heads(value, values, layer.v_dim),
     )
 
 

@@ -57,7 +57,7 @@ class AttentionNetShape:
         )
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return (self.layer,)
 

@@ -28,7 +28,7 @@ class NetShape(Protocol):
     """What a network's specification must say. Parameters of `forward` are stacked."""
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         ...
 
@@ -46,6 +46,17 @@ class NetShape(Protocol):
 
     def forward(self, params: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """Member m's outputs on inputs[m], or on the one input that all members share."""
+        ...
+
+
+@runtime_checkable
+class PenalisedShape(Protocol):
+    """A network whose training adds to the error, as the balance loss of a mixture does."""
+
+    def penalised_forward(
+        self, params: Mapping[str, Tensor], inputs: Tensor
+    ) -> tuple[Tensor, Tensor | float]:
+        """The outputs, and each member's penalty."""
         ...
 
 
@@ -121,6 +132,15 @@ class Net(nn.Module, Generic[ShapeT]):
             raise InputError(f"{folder} holds a damaged network: {error}") from error
         require(isinstance(shape, cls.shape_type), f"{folder} holds no {cls.described}")
         return cls(shape, weights)
+
+
+def forward_and_penalty(
+    shape: NetShape, params: Mapping[str, Tensor], inputs: Tensor
+) -> tuple[Tensor, Tensor | float]:
+    """The outputs, and what a member's loss in training has beside the error: mostly 0."""
+    if isinstance(shape, PenalisedShape):
+        return shape.penalised_forward(params, inputs)
+    return shape.forward(params, inputs), 0.0
 
 
 def stack(nets: list[dict[str, Tensor]]) -> dict[str, Tensor]:

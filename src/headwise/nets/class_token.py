@@ -7,7 +7,6 @@ to the tokens, by attention in general.
 from math import prod, sqrt
 from typing import Literal
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -30,9 +29,7 @@ from headwise.nets.layers import (
     split_heads,
 )
 from headwise.nets.shape import AttentionShape, MLPShape
-
-_TABLE_SCALE = 0.02  # of the class token and the positions
-_READOUT_SCALE = 0.1
+from headwise.nets.start import start_weights
 
 
 @spec
@@ -106,7 +103,7 @@ class ClassTokenShape:
         )
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return self.layers
 
@@ -147,22 +144,7 @@ class ClassTokenShape:
         The last three are not cosmetic: with torch's defaults most networks with too few heads
         stall at a poor plateau on long sequences.
         """
-        rng = np.random.default_rng([seed, 0x1217])
-        last_readout = f"readout.{len(self.readout.widths)}.weight"
-        params = {}
-        for name, size in self.parameter_shapes().items():
-            values = np.zeros(size, np.float32)
-            if name == "class_token" or name == "positions":
-                values = _TABLE_SCALE * rng.standard_normal(size, np.float32)
-            elif name.endswith("norm.weight"):
-                values = np.ones(size, np.float32)
-            elif name.endswith(".weight"):
-                projection = name.split(".")[-2] in ("query", "key", "value")
-                bound = sqrt(6 / (4 * size[1])) if projection else 1 / sqrt(size[1])
-                bound *= _READOUT_SCALE if name == last_readout else 1
-                values = rng.uniform(-bound, bound, size).astype(np.float32)
-            params[name] = torch.from_numpy(values)
-        return params
+        return start_weights(self.parameter_shapes(), len(self.readout.widths), seed)
 
     def forward(
         self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]

@@ -24,10 +24,15 @@ from headwise.nets.base import Net
 from headwise.nets.layers import ParameterShapes, Params, linear, merge_heads
 from headwise.nets.positions import rotate, rotation
 from headwise.nets.shape import AttentionShape
+from headwise.nets.variants import Variant, find_variant
+from headwise.nets.variants.mixing import mix_heads, sight
+from headwise.nets.variants.named import settled
+from headwise.nets.variants.plain import PlainHeads
 
 Positions = Literal["learned", "rope", "none"]
 
 _EPSILON = 1e-6  # of the norms
+_ATTENTION_MAPS = ".qkv.weight", ".out.weight"
 
 
 @spec
@@ -38,7 +43,8 @@ class DecoderShape:
     of `token_dim` real numbers that are answered by `outputs` numbers. `positions`: a "learned"
     table that is added, "rope" (queries and keys are rotated: qk_dim is even) or "none" (the mask
     alone tells order). `qk_norm` scales queries and keys of every head to RMS one, times a learned
-    gain for each coordinate of each head.
+    gain for each coordinate of each head. `attention` is the text of a variant, such as "grouped:2"
+    (`headwise.nets.variants`).
     """
 
     vocabulary: int
@@ -50,6 +56,7 @@ class DecoderShape:
     qk_norm: bool = False
     token_dim: int = 0
     outputs: int = 0
+    attention: str = "plain"
 
     def __post_init__(self) -> None:
         for name in ("width", "length"):
@@ -73,9 +80,15 @@ class DecoderShape:
             f"RoPE turns pairs of coordinates: qk_dim must be even, and {odd[:1]} is not; choose "
             "an even qk_dim, or positions 'learned' or 'none'",
         )
+        object.__setattr__(self, "attention", settled(self.attention, self.layers))
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def variant(self) -> Variant:
+        """The variant of attention."""
+        return find_variant(self.attention)
+
+    @property
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return self.layers
 
@@ -90,13 +103,15 @@ class DecoderShape:
             shapes["positions"] = (self.length, self.width)
         for index, layer in enumerate(self.layers):
             name = f"layers.{index}"
-            queries, values = layer.heads * layer.qk_dim, layer.heads * layer.v_dim
+            queries, keys, values = self.variant.maps(layer)
+            rows = (queries + keys) * layer.qk_dim + values * layer.v_dim
             shapes[f"{name}.norm1.weight"] = (self.width,)
-            shapes[f"{name}.qkv.weight"] = (2 * queries + values, self.width)
+            shapes[f"{name}.qkv.weight"] = (rows, self.width)
             if self.qk_norm:
-                shapes[f"{name}.query_norm.weight"] = (layer.heads, layer.qk_dim)
-                shapes[f"{name}.key_norm.weight"] = (layer.heads, layer.qk_dim)
-            shapes[f"{name}.out.weight"] = (self.width, values)
+                shapes[f"{name}.query_norm.weight"] = (queries, layer.qk_dim)
+                shapes[f"{name}.key_norm.weight"] = (keys, layer.qk_dim)
+            shapes |= self._extra_shapes(index)
+            shapes[f"{name}.out.weight"] = (self.width, layer.heads * layer.v_dim)
             if self.ffn:
                 shapes[f"{name}.norm2.weight"] = (self.width,)
                 shapes[f"{name}.up.weight"] = (self.ffn, self.width)
@@ -106,12 +121,18 @@ class DecoderShape:
             shapes["readout.weight"] = (self.outputs, self.width)
         return shapes
 
+    def _extra_shapes(self, index: int) -> ParameterShapes:
+        """The variant's own parameters in a layer."""
+        own = self.variant.extra_shapes(self.layers[index], self.width)
+        return {f"layers.{index}.{name}": size for name, size in own.items()}
+
     def params(self) -> dict[str, int]:
-        """Parameters: those of attention (its four maps, no gains of norms) and all."""
-        attention = sum(
-            self.width * layer.heads * (2 * layer.qk_dim + 2 * layer.v_dim) for layer in self.layers
-        )
-        return {"attention": attention, "total": sum(map(prod, self.parameter_shapes().values()))}
+        """Parameters: those of attention (maps and a variant's own, no gains of norms) and all."""
+        sizes = self.parameter_shapes()
+        attention = sum(prod(sizes[name]) for name in sizes if name.endswith(_ATTENTION_MAPS))
+        for index in range(len(self.layers)):
+            attention += sum(map(prod, self._extra_shapes(index).values()))
+        return {"attention": attention, "total": sum(map(prod, sizes.values()))}
 
     def initial_params(self, seed: int) -> dict[str, Tensor]:
         """Fresh weights: Gaussian of variance 1/inputs, less on the way back into the stream.
@@ -121,10 +142,13 @@ class DecoderShape:
         a narrow decoder takes hundreds of steps to grow (2.80 instead of 2.20 nats a byte after
         200 steps at width 32).
         """
-        rng = np.random.default_rng([seed, 0xDEC0])
+        rng, own = np.random.default_rng([seed, 0xDEC0]), np.random.default_rng([seed, 0x7A1D])
+        extra = {name for index in range(len(self.layers)) for name in self._extra_shapes(index)}
         params = {}
         for name, size in self.parameter_shapes().items():
-            if "norm" in name:
+            if name in extra:
+                values = self.variant.initial(name, size, own).astype(np.float32)
+            elif "norm" in name:
                 values = np.ones(size, np.float32)
             else:
                 values = rng.standard_normal(size, np.float32)
@@ -144,6 +168,21 @@ class DecoderShape:
         stream = self._enter(params, inputs)
         for index in range(len(self.layers)):
             stream = self._layer(params, index, stream)
+        return self._leave(params, stream)
+
+    def penalised_forward(
+        self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
+    ) -> tuple[Float[Tensor, "members batch length outputs"], Tensor | float]:
+        """The same, and what the variant adds to each member's loss in training."""
+        stream = self._enter(params, inputs)
+        penalties: list[Tensor] = []
+        for index in range(len(self.layers)):
+            stream = self._layer(params, index, stream, penalties)
+        return self._leave(params, stream), sum(penalties, 0.0)
+
+    def _leave(
+        self, params: Params, stream: Float[Tensor, "members batch length width"]
+    ) -> Float[Tensor, "members batch length outputs"]:
         stream = _norm(params, "norm", stream)
         if not self.vocabulary:
             return linear(stream, params, "readout")
@@ -172,10 +211,17 @@ class DecoderShape:
         return stream
 
     def _layer(
-        self, params: Params, index: int, stream: Float[Tensor, "members batch length width"]
+        self,
+        params: Params,
+        index: int,
+        stream: Float[Tensor, "members batch length width"],
+        penalties: list[Tensor] | None = None,
     ) -> Float[Tensor, "members batch length width"]:
         name = f"layers.{index}"
         normed = _norm(params, f"{name}.norm1", stream)
+        if penalties is not None:
+            added = self.variant.penalty(params, name, normed)
+            penalties += [] if added is None else [added]
         stream = stream + self._attend(params, name, self.layers[index], normed)
         if self.ffn:
             hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
@@ -189,14 +235,21 @@ class DecoderShape:
         layer: AttentionShape,
         stream: Float[Tensor, "members batch length width"],
     ) -> Float[Tensor, "members batch length width"]:
-        query, key, value = project(stream, params, name, layer)
+        variant, length = self.variant, stream.shape[2]
+        query, key, value = project(stream, params, name, layer, variant.maps(layer))
         if self.qk_norm:
             query = _head_norm(params, f"{name}.query_norm", query)
             key = _head_norm(params, f"{name}.key_norm", key)
         if self.positions == "rope":
-            turn = rotation(stream.shape[2], layer.qk_dim, stream.device)
+            turn = rotation(length, layer.qk_dim, stream.device)
             query, key = rotate(query, turn), rotate(key, turn)
-        return linear(merge_heads(causal_attention(query, key, value)), params, f"{name}.out")
+        if isinstance(variant, PlainHeads):
+            mixed = causal_attention(query, key, value)
+        else:
+            seen = sight(variant, query.shape[2], length, self.length, stream.device)
+            query = query / sqrt(layer.qk_dim)
+            mixed = mix_heads(variant, params, name, stream, query, key, value, seen)
+        return linear(merge_heads(mixed), params, f"{name}.out")
 
     def _check(self, inputs: Tensor) -> None:
         if self.vocabulary:

@@ -132,7 +132,7 @@ class EncoderShape:
         )
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return self.layers
 

@@ -2,6 +2,7 @@
 
 from headwise.tasks._measure import Measured, measure
 from headwise.tasks.assumptions import Assumption, check_assumptions
+from headwise.tasks.induction import Induction
 from headwise.tasks.language import Language
 from headwise.tasks.maps import Affine, Bowl, Function, Product, Sum, WeightedSum
 from headwise.tasks.neighbours import Neighbours
@@ -18,6 +19,7 @@ __all__ = [
     "Bowl",
     "Function",
     "InContextRegression",
+    "Induction",
     "Language",
     "Measured",
     "NGram",

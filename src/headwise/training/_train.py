@@ -7,8 +7,9 @@ from typing import Any
 from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
 from headwise.core.progress import OnProgress, quiet
-from headwise.nets import ClassTokenShape, DecoderShape
+from headwise.nets import DecoderShape
 from headwise.nets.base import NetShape, TokenNetShape
+from headwise.nets.pooled import SequenceNetShape
 from headwise.tasks.protocols import SequenceTask, TextTask, TokenTask
 from headwise.training.checkpoint import Checkpoint
 from headwise.training.outcome import Outcome
@@ -34,20 +35,22 @@ def train(
 
     The network's shape says what trains it, and on what:
 
-    - a `ClassTokenShape`: `Training`, on a task of sequences with one target each (`Retrieval`);
+    - a `ClassTokenShape` or `PooledShape`: `Training`, on a task of sequences with one target each
+      (`Retrieval`);
     - a `DecoderShape` with a vocabulary: `TextTraining`, on a text (`Language`, `TokenArray`);
     - any other shape that answers token by token (`EncoderShape`, `AttentionNetShape`, a
       `DecoderShape` of real tokens): `Streaming`, on a task with answers for tokens (`Neighbours`,
       `NGram`, `InContextRegression`).
 
     With a `checkpoint` file, written every minute, a training that was killed goes on where it was,
-    to the same outcome; class-token networks, which train in minutes, start again.
+    to the same outcome; networks that read a sequence as a whole, which train in minutes, start
+    again.
     """
     device = find_device(device)
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
     require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
     file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    if isinstance(shape, ClassTokenShape):
+    if isinstance(shape, SequenceNetShape):
         _pair(shape, training, Training)
         if not isinstance(task, SequenceTask) or isinstance(task, TokenTask):
             raise _misfit(task, shape, "sequences with one target each, such as Retrieval")

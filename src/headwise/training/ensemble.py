@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from headwise.nets.base import NetShape, TokenNetShape
+from headwise.nets.base import NetShape, TokenNetShape, forward_and_penalty
 from headwise.training.adamw import FlatAdamW, copy_member
 from headwise.training.stream.specification import Streaming
 
@@ -69,11 +69,11 @@ class Ensemble:
         """One step of AdamW on fresh sequences; returns each member's loss."""
 
         def squared_error(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
-            outputs = self.shape.forward(leaves, inputs[members])
+            outputs, penalty = forward_and_penalty(self.shape, leaves, inputs[members])
             if outputs.shape[2] != targets.shape[2]:
                 outputs = outputs[:, :, answers]
             # Squared error summed over coordinates; mean over answers.
-            return (outputs - targets[members]).square().sum(-1).mean((1, 2))
+            return (outputs - targets[members]).square().sum(-1).mean((1, 2)) + penalty
 
         return self.descend(squared_error, rate)
 

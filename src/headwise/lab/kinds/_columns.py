@@ -98,7 +98,7 @@ def power_of(modules: int, dim: int) -> float:
 
 def token_cost(run: Run) -> float:
     """Multiplications a token, its weights and its share of the attention, in all steps."""
-    scores = attention_cost(run.net.attention, 8)
+    scores = attention_cost(run.net.attention_layers, 8)
     each = run.net.params()["total"] + run.task.length * scores
     return float(run.training.steps * (100_000 + run.training.batch * run.task.length * each))
 

@@ -25,13 +25,13 @@ TOKEN_ERROR = Quantity(
 
 
 def _describe(run: Run) -> dict[str, Any]:
-    layer, modules = run.net.attention[0], getattr(run.net, "modules", 1)
+    layer, modules = run.net.attention_layers[0], getattr(run.net, "modules", 1)
     return {
         "dim": run.task.dim,
         "points": getattr(run.task, "points", None),
         "positions": getattr(run.task, "positions", None),
         "length": run.task.length,
-        "layers": len(run.net.attention),
+        "layers": len(run.net.attention_layers),
         "heads": layer.heads,
         "rank": layer.qk_dim,
         "v_dim": layer.v_dim,

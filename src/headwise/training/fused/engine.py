@@ -10,6 +10,8 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
+from headwise.training.fused.form import kernel_form, reach_of
 from headwise.training.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.training.fused.scope import covers
 from headwise.training.fused.step import CROSS_ENTROPY, MSE, run
@@ -27,7 +29,7 @@ class FusedEngine:
 
     def __init__(
         self,
-        shape: ClassTokenShape,
+        shape: SequenceNetShape,
         training: Training,
         members: Sequence[Mapping[str, Tensor]],
     ) -> None:
@@ -120,7 +122,7 @@ class FusedEngine:
         memory[: state.size] = state
         for ones in layout.ones:
             memory[ones] = 1
-        qk_dim = self._shape.layers[0].qk_dim
+        form = kernel_form(self._shape)
         run(
             memory,
             layout.sizes,
@@ -128,7 +130,7 @@ class FusedEngine:
             layout.grads,
             layout.scratch,
             layout.state,
-            np.float32(1 / sqrt(qk_dim) if self._shape.scaled else 1),
+            np.float32(1 / sqrt(form.layer.qk_dim) if form.scaled else 1),
             inputs,
             targets,
             rows,
@@ -139,6 +141,7 @@ class FusedEngine:
             float(self._training.clip),
             losses,
             np.zeros(0, np.float32) if outputs is None else outputs,
+            reach_of(self._shape, size[0]),
         )
         state[:] = memory[: state.size]
 

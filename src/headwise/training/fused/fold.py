@@ -37,16 +37,23 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
     for i in range(heads * qk_dim):
         memory[vector.at + i] *= scale
     for i in range(heads):
-        query, key = part(vector, 0, i * qk_dim), part(weights.key, i * qk_dim, 0)
+        query = part(vector, 0, i * qk_dim)
+        key = part(weights.key, key_map(sizes, i) * qk_dim, 0)
         product(memory, 1, dim, qk_dim, query, key, part(scratch.direction, i, 0), PLAIN)
     product(memory, heads, wide, dim, scratch.direction, weights.embed1, scratch.scores, PLAIN)
-    rows = heads * sizes.v_dim
-    product(memory, rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN)
+    rows, value_rows = heads * sizes.v_dim, sizes.key_maps * sizes.v_dim
+    product(memory, value_rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN)
     if folds_readout(sizes):
         first, out, mix, width = weights.readout0, weights.out, scratch.mix, sizes.readout_width
         product(memory, width, rows + 1, dim, first, out, mix, PLAIN)
         for f in range(width):
             memory[mix.at + f * mix.row + rows] += memory[first.at + f * first.row + dim]
+
+
+@inner
+def key_map(sizes: Sizes, head: int) -> int:
+    """The key and value map of a head: its own, or its group's."""
+    return head * sizes.key_maps // sizes.heads
 
 
 @inner
@@ -62,7 +69,7 @@ def unfold(
     """Gradients of embed1, class token, query, key and value from those of scores and values."""
     heads, qk_dim, dim, wide = sizes.heads, sizes.qk_dim, sizes.embed_dim, sizes.width + 2
     embed1, direction, vector = weights.embed1, scratch.direction_grad, scratch.vector_grad
-    rows = heads * sizes.v_dim
+    rows = sizes.key_maps * sizes.v_dim
     dots(memory, rows, dim + 1, wide, scratch.values_grad, embed1, grads.value, PLAIN)
     from_values = flip(weights.value)
     product(memory, dim, wide, rows, from_values, scratch.values_grad, grads.embed1, PLAIN)
@@ -71,9 +78,11 @@ def unfold(
 
     dots(memory, heads, dim, wide, scratch.scores_grad, embed1, direction, PLAIN)
     for i in range(heads):
-        query, key = part(scratch.vector, 0, i * qk_dim), part(weights.key, i * qk_dim, 0)
-        along, key_grad = part(direction, i, 0), part(grads.key, i * qk_dim, 0)
-        product(memory, qk_dim, dim, 1, flip(query), along, key_grad, PLAIN)
+        row = key_map(sizes, i) * qk_dim
+        query, key = part(scratch.vector, 0, i * qk_dim), part(weights.key, row, 0)
+        along, key_grad = part(direction, i, 0), part(grads.key, row, 0)
+        mode = ADD if i and key_map(sizes, i - 1) == key_map(sizes, i) else PLAIN
+        product(memory, qk_dim, dim, 1, flip(query), along, key_grad, mode)
         dots(memory, 1, qk_dim, dim, along, key, part(vector, 0, i * qk_dim), PLAIN)
     for i in range(heads * qk_dim):
         memory[vector.at + i] *= scale

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
+from headwise.training.fused.form import KernelForm, kernel_form
 from headwise.training.fused.host import LANES
 from headwise.training.fused.products import Block
 
@@ -32,6 +33,8 @@ class Sizes(NamedTuple):
     width: int
     embed_dim: int
     heads: int
+    key_maps: int  # of keys and of values: as many as heads, or fewer that heads share
+    kept: int  # largest scores that a head keeps; 0: all
     qk_dim: int
     v_dim: int
     readout_width: int
@@ -53,8 +56,8 @@ class Weights(NamedTuple):
     embed1: Block  # (embed_dim + 1) × (width + 2)
     class_token: Block  # 1 × (embed_dim + 1)
     query: Block  # heads·qk_dim × (embed_dim + 1)
-    key: Block  # the same
-    value: Block  # heads·v_dim × (embed_dim + 1)
+    key: Block  # key_maps·qk_dim × (embed_dim + 1)
+    value: Block  # key_maps·v_dim × (embed_dim + 1)
     out: Block  # embed_dim × (heads·v_dim + 1)
     norm: Block  # 2 × embed_dim
     readout0: Block  # readout_width × (embed_dim + 1)
@@ -81,14 +84,14 @@ class Scratch(NamedTuple):
     factor: Block  # heads vectors, passing
     embed_sums: Block  # gradients of embed0 and scores, a vector a number, lanes not yet added up
     scores_sums: Block
-    class_score: Block  # heads vectors; −∞ where the class token is no key
+    class_score: Block  # pack after pack, heads vectors; −∞ where the class token is no key
     vector: Block  # scaled query: 1 × heads·qk_dim
     vector_grad: Block
     direction: Block  # u_i: heads × (embed_dim + 1)
     direction_grad: Block
     scores: Block  # u_iᵀ·embed1: heads × (width + 2)
     scores_grad: Block
-    values: Block  # value·embed1: heads·v_dim × (width + 2)
+    values: Block  # value·embed1: key_maps·v_dim × (width + 2)
     values_grad: Block
     mix: Block  # readout0·out, where nothing stands between: readout_width × (heads·v_dim + 1)
     mix_grad: Block
@@ -116,9 +119,9 @@ class Layout(NamedTuple):
     ones: tuple[slice, ...]  # what is 1 throughout: above all what meets biases
 
 
-def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
+def lay_out(shape: SequenceNetShape, length: int, batch: int) -> Layout:
     """The layout for batches of up to `batch` sequences of `length` tokens."""
-    sizes = _sizes(shape, length, batch)
+    sizes = _sizes(kernel_form(shape), length, batch)
     place = _Placer()
     dim, width, readout = sizes.embed_dim, sizes.width, sizes.readout_width
     query_rows, value_rows = sizes.heads * sizes.qk_dim, sizes.heads * sizes.v_dim
@@ -127,8 +130,8 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         embed1=place(dim + 1, width + 2),
         class_token=place(1, dim + 1),
         query=place(query_rows, dim + 1),
-        key=place(query_rows, dim + 1),
-        value=place(value_rows, dim + 1),
+        key=place(sizes.key_maps * sizes.qk_dim, dim + 1),
+        value=place(sizes.key_maps * sizes.v_dim, dim + 1),
         out=place(dim, value_rows + 1),
         norm=place(2, dim),
         readout0=place(readout, dim + 1),
@@ -157,15 +160,15 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
         factor=place(sizes.heads, LANES),
         embed_sums=place(sizes.token_dim + 1, _padded(width) * LANES),
         scores_sums=place(sizes.heads, stride * LANES),
-        class_score=place(sizes.heads, LANES),
+        class_score=place(packs * sizes.heads, LANES),
         vector=place(1, query_rows),
         vector_grad=place(1, query_rows),
         direction=place(sizes.heads, dim + 1),
         direction_grad=place(sizes.heads, dim + 1),
         scores=place(sizes.heads, stride),
         scores_grad=place(sizes.heads, stride),
-        values=place(value_rows, stride),
-        values_grad=place(value_rows, stride),
+        values=place(sizes.key_maps * sizes.v_dim, stride),
+        values_grad=place(sizes.key_maps * sizes.v_dim, stride),
         mix=place(readout, value_rows + 1),
         mix_grad=place(readout, value_rows + 1),
         heads=place(value_rows + 1, lanes),
@@ -185,7 +188,7 @@ def lay_out(shape: ClassTokenShape, length: int, batch: int) -> Layout:
     return Layout(sizes, weights, grads, scratch, state, place.end + LANES, ones)
 
 
-def locate(shape: ClassTokenShape, weights: Weights) -> dict[str, Block]:
+def locate(shape: SequenceNetShape, weights: Weights) -> dict[str, Block]:
     """Where each parameter of the network lies; a bias is a single column (or row)."""
 
     def row(block: Block, index: int) -> Block:
@@ -195,7 +198,8 @@ def locate(shape: ClassTokenShape, weights: Weights) -> dict[str, Block]:
         return Block(block.at + index * block.column, block.column, block.row)
 
     dim, width, token_dim = shape.embed_dim, shape.embed.widths[0], shape.token_dim
-    value_rows = shape.layers[0].heads * shape.layers[0].v_dim
+    layer = kernel_form(shape).layer
+    value_rows = layer.heads * layer.v_dim
     first = weights.embed0
     places = {
         "embed.0.weight": Block(first.at, first.column, first.row),
@@ -233,23 +237,24 @@ def view(memory: np.ndarray, block: Block, size: tuple[int, ...]) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(memory[block.at :], size, bytes_apart)
 
 
-def _sizes(shape: ClassTokenShape, length: int, batch: int) -> Sizes:
-    width, heads = shape.embed.widths[0], shape.layers[0].heads
+def _sizes(form: KernelForm, length: int, batch: int) -> Sizes:
+    width, layer = form.width, form.layer
     piece = max(TILE, PIECE_FLOATS // (width * LANES) // TILE * TILE)
     packs = max(1, L2_FLOATS // (width * length * LANES))
-    layer = shape.layers[0]
     return Sizes(
-        token_dim=shape.token_dim,
+        token_dim=form.token_dim,
         width=width,
-        embed_dim=shape.embed_dim,
-        heads=heads,
+        embed_dim=form.embed_dim,
+        heads=layer.heads,
+        key_maps=form.key_maps,
+        kept=form.kept,
         qk_dim=layer.qk_dim,
         v_dim=layer.v_dim,
-        readout_width=shape.readout.widths[0],
-        outputs=shape.outputs,
-        class_token_is_key=int(shape.class_token_is_key),
-        residual=int(shape.residual),
-        norm=int(shape.norm),
+        readout_width=form.readout_width,
+        outputs=form.outputs,
+        class_token_is_key=int(form.class_token_is_key),
+        residual=int(form.residual),
+        norm=int(form.norm),
         length=length,
         pooled_rows=-(-(width + 2) // DOTS) * DOTS,
         piece=min(piece, length),

@@ -6,25 +6,30 @@ enough for the hidden layer r (width × tokens vectors) to stay near while produ
 
 import numpy as np
 
-from headwise.training.fused.host import LANES, inner, pasted
+from headwise.training.fused.host import LANES, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.packs import choose, gather
 from headwise.training.fused.pieces import embed, gradients, score, slopes, weighted_sums
 from headwise.training.fused.products import Block, Memory, part
+from headwise.training.fused.sight import (
+    MINUS_INFINITY,
+    extent_of,
+    hide,
+    keep_strongest,
+    piece_of,
+)
 from headwise.training.fused.simd import splat, store, sum_lanes
-from headwise.training.fused.softmax import ZERO, finish, prepare, soften, soften_back
+from headwise.training.fused.softmax import ZERO, finish, of_head, prepare, soften, soften_back
 from headwise.training.fused.tiles import ADD, PLAIN
-
-MINUS_INFINITY = np.float32(-np.inf)
 
 
 @pasted
-def share_scores(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
-    """Once a step: the class token's score of each head, in all lanes."""
+def share_scores(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
+    """The class token's score of each head, in all lanes of a pack."""
     for i in range(sizes.heads):
         own = memory[scratch.scores.at + i * scratch.scores.row + sizes.width + 1]
         score = splat(own if sizes.class_token_is_key else MINUS_INFINITY)
-        store(memory, scratch.class_score.at + i * LANES, score)
+        store(memory, of_head(sizes, scratch.class_score, pack, i), score)
 
 
 @pasted
@@ -37,21 +42,31 @@ def pool(
     order: np.ndarray,
     count: int,
     rows: np.ndarray,
+    reach: np.ndarray,
+    best: np.ndarray,
 ) -> None:
     """P_i and the class token's weight for the sequences inputs[order[:count]]."""
     heads, width, token_dim = sizes.heads, sizes.width, sizes.token_dim
     sums = Block(scratch.sums.at, width * LANES, LANES)
     for pack in range((count + LANES - 1) // LANES):
         choose(sizes, order, pack * LANES, count, rows)
-        for piece in range(sizes.pieces):
+        share_scores(memory, sizes, scratch, pack)
+        scored = sizes.pieces if sizes.kept else 0  # pieces whose scores must be known first
+        for turn in range(scored + sizes.pieces):
+            piece = turn % sizes.pieces
             start, columns = extent_of(sizes, piece)
             tokens, hidden, attention = piece_of(sizes, scratch, pack, piece)
-            gather(memory, sizes, inputs, rows, start, columns, tokens)
-            embed(memory, width, columns, token_dim, weights.embed0, tokens, hidden)
-            score(memory, heads, columns, width, scratch.scores, hidden, attention)
-            soften(memory, sizes, scratch, attention, columns, pack, piece)
-            mode, scale = ADD if piece else PLAIN, scratch.factor.at
-            weighted_sums(memory, heads, width, columns, attention, hidden, sums, mode, scale)
+            if turn < sizes.pieces:
+                gather(memory, sizes, inputs, rows, start, columns, tokens)
+                embed(memory, width, columns, token_dim, weights.embed0, tokens, hidden)
+                score(memory, heads, columns, width, scratch.scores, hidden, attention)
+                hide(memory, sizes, attention, start, columns, reach)
+            if scored and turn == scored:
+                keep_strongest(memory, sizes, scratch, pack, best)
+            if turn >= scored:
+                soften(memory, sizes, scratch, attention, columns, pack, piece)
+                mode, scale = ADD if piece else PLAIN, scratch.factor.at
+                weighted_sums(memory, heads, width, columns, attention, hidden, sums, mode, scale)
         finish(memory, sizes, scratch, pack)
 
 
@@ -75,22 +90,6 @@ def pool_back(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, count:
             )  # fmt: skip
 
 
-@inner
-def extent_of(sizes: Sizes, piece: int) -> tuple[int, int]:
-    """First token of a piece, and how many it has."""
-    start = piece * sizes.piece
-    return start, min(sizes.piece, sizes.length - start)
-
-
-@inner
-def piece_of(sizes: Sizes, scratch: Scratch, pack: int, piece: int) -> tuple[Block, Block, Block]:
-    """Where tokens, hidden layer and attention of a piece lie."""
-    block = pack * sizes.pieces + piece
-    tokens = part(scratch.tokens, pack * sizes.token_dim, piece * sizes.piece * LANES)
-    hidden = part(scratch.hidden, block * sizes.width, 0)
-    return tokens, hidden, part(scratch.attention, block * 2 * sizes.heads, 0)
-
-
 @pasted
 def collect(memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch) -> None:
     """Once a step: add up the lanes of the gradients' sums."""
@@ -108,6 +107,6 @@ def clear(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
     for area, rows in (
         (scratch.embed_sums, sizes.token_dim + 1),
         (scratch.scores_sums, sizes.heads),
-        (scratch.values_grad, sizes.heads * sizes.v_dim),
+        (scratch.values_grad, sizes.key_maps * sizes.v_dim),
     ):
         memory[area.at : area.at + rows * area.row] = ZERO

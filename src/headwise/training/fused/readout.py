@@ -8,7 +8,7 @@ gradient.
 
 import numpy as np
 
-from headwise.training.fused.fold import folds_readout
+from headwise.training.fused.fold import folds_readout, key_map
 from headwise.training.fused.host import LANES, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.pieces import pull_back
@@ -39,7 +39,7 @@ def read(
     """The outputs of a group from its pooled tokens."""
     heads, rows = part(scratch.heads, 0, first), sizes.heads * sizes.v_dim
     for i in range(sizes.heads):
-        value = part(scratch.values, i * sizes.v_dim, 0)
+        value = part(scratch.values, key_map(sizes, i) * sizes.v_dim, 0)
         pooled = part(scratch.pooled, i * sizes.pooled_rows, 0)
         target = part(heads, i * sizes.v_dim, 0)
         product(memory, sizes.v_dim, count, sizes.width + 2, value, pooled, target, PLAIN)
@@ -159,8 +159,9 @@ def read_back(
             normalise_back(memory, sizes, weights, grads, scratch, first, count)
         product(memory, rows, count, dim, flip(weights.out), mixed, heads, PLAIN)
     for i in range(sizes.heads):
-        own, value = part(heads, i * v_dim, 0), part(scratch.values, i * v_dim, 0)
-        value_grad = part(scratch.values_grad, i * v_dim, 0)
+        row = key_map(sizes, i) * v_dim
+        own, value = part(heads, i * v_dim, 0), part(scratch.values, row, 0)
+        value_grad = part(scratch.values_grad, row, 0)
         pooled = part(scratch.pooled, i * sizes.pooled_rows, 0)
         dots(memory, v_dim, sizes.pooled_rows, count, own, pooled, value_grad, ADD)
         pull = part(scratch.pull, 0, i * sizes.pooled_rows * LANES)

@@ -4,14 +4,23 @@ from functools import cache
 from typing import Any
 
 from headwise.core.lazy import named
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import PooledShape, SequenceNetShape
 from headwise.training.samples.specification import Training
 
+COVERED = ("plain", "grouped", "banded", "window", "top-k")
+"""Variants of heads that the kernel has."""
 
-def covers(shape: ClassTokenShape, training: Training) -> str | None:
+
+def covers(shape: SequenceNetShape, training: Training) -> str | None:
     """Why the fused engine cannot train such a network; None if it can."""
-    if len(shape.layers) != 1:
-        return f"the network has {len(shape.layers)} attention layers; the kernel does one"
+    if isinstance(shape, PooledShape):
+        title = shape.pooling.model.split(":")[0]
+        if title not in COVERED:
+            return f"the network pools by {title}; the kernel has {', '.join(COVERED)} heads"
+    if len(shape.attention_layers) != 1:
+        return (
+            f"the network has {len(shape.attention_layers)} attention layers; the kernel does one"
+        )
     if shape.positions:
         return "the network has positions; the kernel has none"
     for part, mlp, activation in (

@@ -7,12 +7,14 @@ is no key its score is −∞, hence it has no weight and no gradient.
 
 import numpy as np
 
+from headwise.training.fused.fold import key_map
 from headwise.training.fused.host import LANES, inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory
 from headwise.training.fused.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
 
 ZERO, ONE = np.float32(0), np.float32(1)
+LOWEST = np.float32(-1e30)  # below any score, and finite: −∞ minus −∞ would be no number
 
 
 @pasted
@@ -26,8 +28,8 @@ def soften(
         row, block = attention.at + i * attention.row, pack * sizes.pieces + piece
         top_at = of_head(sizes, scratch.top, pack, i)
         sum_at = of_head(sizes, scratch.share, pack, i)
-        before = load(memory, scratch.class_score.at + i * LANES if first else top_at)
-        top = before
+        before = load(memory, of_head(sizes, scratch.class_score, pack, i) if first else top_at)
+        top = maximum(before, splat(LOWEST))  # all that was seen so far may be hidden
         for t in range(0, columns * LANES, LANES):
             top = maximum(top, load(memory, row + t))
         shrink = exp(sub(before, top))
@@ -57,7 +59,7 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
         share = div(splat(ONE), load(memory, share_at))
         store(memory, share_at, share)
         top = load(memory, of_head(sizes, scratch.top, pack, i))
-        own = exp(sub(load(memory, scratch.class_score.at + i * LANES), top))
+        own = exp(sub(load(memory, of_head(sizes, scratch.class_score, pack, i)), top))
         target = pooled.at + i * sizes.pooled_rows * pooled.row + pack * LANES
         source = scratch.sums.at + i * sizes.width * LANES
         for j in range(sizes.width):
@@ -75,9 +77,10 @@ def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, pack: in
     """
     heads, slopes, values = scratch.heads, scratch.heads_grad, scratch.values
     for i in range(sizes.heads):
-        mean = splat(ZERO)
-        for v in range(i * sizes.v_dim, (i + 1) * sizes.v_dim):
-            bias, at = memory[values.at + v * values.row + sizes.width], v * heads.row + first
+        mean, row = splat(ZERO), values.at + key_map(sizes, i) * sizes.v_dim * values.row
+        for v in range(sizes.v_dim):
+            bias = memory[row + v * values.row + sizes.width]
+            at = (i * sizes.v_dim + v) * heads.row + first
             output = sub(load(memory, heads.at + at + pack * LANES), splat(bias))
             mean = fma(output, load(memory, slopes.at + at + pack * LANES), mean)
         store(memory, scratch.mean.at + i * LANES, mean)

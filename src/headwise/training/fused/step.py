@@ -5,7 +5,7 @@ import numpy as np
 from headwise.training.fused.fold import fold, set_constants, unfold
 from headwise.training.fused.host import LANES, entry, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
-from headwise.training.fused.pooling import clear, collect, pool, pool_back, share_scores
+from headwise.training.fused.pooling import clear, collect, pool, pool_back
 from headwise.training.fused.products import Memory
 from headwise.training.fused.readout import read, read_back, read_gradients
 from headwise.training.fused.simd import div, fma, load, mul, splat, sqrt, store, sub, total
@@ -34,17 +34,18 @@ def run(
     clip: float,
     losses: np.ndarray,
     outputs: Memory,
+    reach: np.ndarray,
 ) -> None:
     """Steps over the rows of `order`; without rates, only the outputs, one row after another.
 
     `inputs` is (count, token_dim, length) flattened, `targets` (count, outputs) flattened.
-    `taken` steps were made before.
+    `taken` steps were made before. Head i sees the tokens reach[2i] ≤ t < reach[2i + 1].
     """
     learn, starts = rates.size > 0, np.empty(LANES, np.int64)
+    best = np.empty(sizes.kept, np.float32)
     for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)
-        share_scores(memory, sizes, scratch)
         if learn:
             memory[state : 2 * state] = ZERO
             clear(memory, sizes, scratch)
@@ -52,7 +53,7 @@ def run(
         for first in range(0, batch, sizes.group):
             count = min(sizes.group, batch - first)
             rows = order[step, first:]
-            pool(memory, sizes, weights, scratch, inputs, rows, count, starts)
+            pool(memory, sizes, weights, scratch, inputs, rows, count, starts, reach, best)
             read(memory, sizes, weights, scratch, first, count)
             if learn:
                 loss += judge(memory, sizes, scratch, targets, rows, first, count, batch, loss_kind)

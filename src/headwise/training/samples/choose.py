@@ -8,7 +8,7 @@ from functools import cache
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
 from headwise.training.fused.scope import available, covers, load_engine
 from headwise.training.samples.engine import Engine
 from headwise.training.samples.specification import Training
@@ -17,7 +17,7 @@ from headwise.training.samples.stacked import StackedEngine, lanes
 CHOICE = "HEADWISE_ENGINE"  # the environment may ask for one engine: fused or stacked
 
 
-def choose_engine(shape: ClassTokenShape, training: Training, device: str) -> tuple[str, str]:
+def choose_engine(shape: SequenceNetShape, training: Training, device: str) -> tuple[str, str]:
     """Name of the fastest engine that applies, and the reason for it."""
     wanted = os.environ.get(CHOICE, "")
     require(wanted in ("", "fused", "stacked"), f"{CHOICE} is fused or stacked, not {wanted!r}")
@@ -36,7 +36,7 @@ def choose_engine(shape: ClassTokenShape, training: Training, device: str) -> tu
 
 
 def make_engine(
-    shape: ClassTokenShape,
+    shape: SequenceNetShape,
     training: Training,
     params: Sequence[dict[str, Tensor]],
     seeds: Sequence[int],
@@ -49,7 +49,7 @@ def make_engine(
     return StackedEngine(shape, training, params, seeds, device), reason
 
 
-def runs_together(shape: ClassTokenShape, training: Training) -> int:
+def runs_together(shape: SequenceNetShape, training: Training) -> int:
     """How many consecutive seeds of a specification are best trained as one job."""
     return 1 if covers(shape, training) is None else lanes(shape)
 

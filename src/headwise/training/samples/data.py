@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
 from headwise.tasks.protocols import SequenceTask
 from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Loss
@@ -62,7 +62,7 @@ class DataScale:
         scaled_targets = (targets.double() - self.target_mean) / self.target_std
         return Dataset(scaled_inputs.float(), scaled_targets.float())
 
-    def fold_into(self, shape: ClassTokenShape, params: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def fold_into(self, shape: SequenceNetShape, params: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Weights of the network that takes raw tokens and returns raw targets."""
         folded = {name: value.double() for name, value in params.items()}
         first, last = "embed.0", f"readout.{len(shape.readout.widths)}"

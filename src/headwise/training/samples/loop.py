@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
 from headwise.tasks.protocols import SequenceTask
 from headwise.training.outcome import Outcome, make_outcome
 from headwise.training.samples import data
@@ -27,7 +27,7 @@ _FRESH_FLOATS = 1 << 24  # largest block of fresh inputs held at once
 
 def train_on_samples(
     task: SequenceTask,
-    shape: ClassTokenShape,
+    shape: SequenceNetShape,
     training: Training,
     seeds: Sequence[int],
     on_progress: OnProgress = quiet,
@@ -51,7 +51,7 @@ def train_on_samples(
     return [found[seed] for seed in seeds]
 
 
-def check_fits(task: SequenceTask, shape: ClassTokenShape) -> None:
+def check_fits(task: SequenceTask, shape: SequenceNetShape) -> None:
     """Refuse a task that the network cannot read."""
     require(
         task.token_dim == shape.token_dim,
@@ -61,7 +61,7 @@ def check_fits(task: SequenceTask, shape: ClassTokenShape) -> None:
 
 def _train_block(
     task: SequenceTask,
-    shape: ClassTokenShape,
+    shape: SequenceNetShape,
     training: Training,
     seeds: Sequence[int],
     device: str,

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import PooledShape, SequenceNetShape
 from headwise.training.adamw import FlatAdamW, copy_member
 from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Training
@@ -25,9 +25,9 @@ _BETAS = (0.9, 0.999)  # of AdamW; the fused kernel has the same
 _PREDICT_FLOATS = 1 << 22  # largest hidden layer held at once in prediction
 
 
-def lanes(shape: ClassTokenShape) -> int:
+def lanes(shape: SequenceNetShape) -> int:
     """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic."""
-    return 8 if len(shape.layers) == 1 else 4
+    return 8 if isinstance(shape, PooledShape) or len(shape.layers) == 1 else 4
 
 
 class StackedEngine:
@@ -37,7 +37,7 @@ class StackedEngine:
 
     def __init__(
         self,
-        shape: ClassTokenShape,
+        shape: SequenceNetShape,
         training: Training,
         params: Sequence[dict[str, Tensor]],
         seeds: Sequence[int],

@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
 from headwise.nets import DecoderShape
+from headwise.nets.base import forward_and_penalty
 from headwise.tasks.protocols import TextTask
 from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble
@@ -124,7 +125,8 @@ def _step(
 ) -> Float[Tensor, " members"]:
     def cross_entropy(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
         mine = tokens[members]
-        return _nats(ensemble.shape.forward(leaves, mine[..., :-1]), mine[..., 1:]).mean((1, 2))
+        logits, penalty = forward_and_penalty(ensemble.shape, leaves, mine[..., :-1])
+        return _nats(logits, mine[..., 1:]).mean((1, 2)) + penalty
 
     return ensemble.descend(cross_entropy, rate, clip)
 
