@@ -5,7 +5,9 @@ from headwise.nets.base import Net, NetShape, TokenNetShape, stack
 from headwise.nets.class_token import ClassTokenNet, ClassTokenShape
 from headwise.nets.decoder import DecoderNet, DecoderShape
 from headwise.nets.encoder import EncoderNet, EncoderShape
+from headwise.nets.ranker import RankerNet, RankerShape
 from headwise.nets.shape import AttentionShape, MLPShape
+from headwise.nets.vision import VisionNet, VisionShape
 
 __all__ = [
     "AttentionNet",
@@ -20,6 +22,10 @@ __all__ = [
     "MLPShape",
     "Net",
     "NetShape",
+    "RankerNet",
+    "RankerShape",
     "TokenNetShape",
+    "VisionNet",
+    "VisionShape",
     "stack",
 ]
