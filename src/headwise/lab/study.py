@@ -11,7 +11,7 @@ from headwise.core.errors import InputError, require
 from headwise.lab.kinds import Quantity
 from headwise.lab.run import Run
 from headwise.lab.store import STUDY
-from headwise.tasks.texts import KnownText
+from headwise.tasks.registries import Material
 
 Parts = Mapping[str, list[Run]]
 PartsOfFiles = Callable[[str, Sequence[Path], Sequence[Path]], Parts]
@@ -165,12 +165,13 @@ class Study:
     of the figures. What the error is, the kind of the runs says, unless `error` says it better.
 
     `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
-    text names its `texts`; with `parts_of_files`, which takes a tier, text files and plan files,
-    it can be run on the user's own. `preparing` names parts whose runs other parts go on from: they
-    measure nothing of their own and have no table. `paired`: a seed is the same in all settings
-    (the same batches, or the same trained network), so that seeds are drawn together when it is
-    asked whether others would give the same verdicts. `address` is where a study of a user's own
-    module was found, "module:NAME".
+    text or other data names what it uses (`texts`); with `parts_of_files`, which takes a tier, text
+    files and plan files, it can be run on the user's own; with `parts_of_data`, which takes a tier
+    and a folder, a file or a name on the hub, on the user's own data. `preparing` names parts whose
+    runs other parts go on from: they measure nothing of their own and have no table. `paired`: a
+    seed is the same in all settings (the same batches, or the same trained network), so that seeds
+    are drawn together when it is asked whether others would give the same verdicts. `address` is
+    where a study of a user's own module was found, "module:NAME".
     """
 
     name: str
@@ -189,8 +190,9 @@ class Study:
     setting: tuple[str, ...] = ()
     error: Quantity | None = None
     score: Literal["smallest", "mean"] = "smallest"
-    texts: tuple[KnownText, ...] = ()
+    texts: tuple[Material, ...] = ()
     parts_of_files: PartsOfFiles | None = None
+    parts_of_data: Callable[[str, str], Parts] | None = None
     preparing: tuple[str, ...] = ()
     paired: bool = False
     address: str = ""
@@ -221,18 +223,26 @@ class Study:
         return self.tiers[name]
 
     def runs(
-        self, tier: str, texts: Sequence[Path] = (), plans: Sequence[Path] = ()
+        self,
+        tier: str,
+        texts: Sequence[Path] = (),
+        plans: Sequence[Path] = (),
+        data: str | None = None,
     ) -> dict[str, list[Run]]:
-        """The runs of a tier by part: of the study as it is, or on the user's own texts."""
+        """The runs of a tier by part: of the study as it is, or on the user's own material."""
         planned = self.tier(tier).parts
         of_files = self.parts_of_files
         if (texts or plans) and of_files is None:
             raise InputError(
                 f"{self.name} has no text of its own to replace: leave out --text and --plan"
             )
+        of_data = self.parts_of_data
+        if data is not None and of_data is None:
+            raise InputError(f"{self.name} has no data of its own to replace: leave out --data")
         try:
             asked = texts or plans
             parts = of_files(tier, texts, plans) if of_files and asked else planned()
+            parts = of_data(tier, data) if of_data and data is not None else parts
             return {part: list(runs) for part, runs in parts.items()}
         except InputError:
             raise

@@ -6,7 +6,9 @@ from headwise.nets.class_token import ClassTokenNet, ClassTokenShape
 from headwise.nets.decoder import DecoderNet, DecoderShape
 from headwise.nets.encoder import EncoderNet, EncoderShape
 from headwise.nets.pooled import PooledNet, PooledShape
+from headwise.nets.ranker import RankerNet, RankerShape
 from headwise.nets.shape import AttentionShape, MLPShape
+from headwise.nets.vision import VisionNet, VisionShape
 
 __all__ = [
     "AttentionNet",
@@ -23,6 +25,10 @@ __all__ = [
     "NetShape",
     "PooledNet",
     "PooledShape",
+    "RankerNet",
+    "RankerShape",
     "TokenNetShape",
+    "VisionNet",
+    "VisionShape",
     "stack",
 ]

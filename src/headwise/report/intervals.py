@@ -35,7 +35,7 @@ def _panel(
         yOffset=alt.YOffset("group:N", sort=groups),
         color=alt.Color("group:N", title=None, scale=colour, sort=groups),
         tooltip=[
-            alt.Tooltip("label:N", title="schedule"),
+            alt.Tooltip("label:N", title="setting"),
             alt.Tooltip("group:N", title="arm"),
             alt.Tooltip("mean:Q", format=".4f"),
             alt.Tooltip("low:Q", title="95 % from", format=".4f"),

