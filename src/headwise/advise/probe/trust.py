@@ -124,7 +124,7 @@ def _unlearnt(transition: Transition, clock: Clock, noise: float) -> Obstacle | 
     errors = transition.errors()
     if not errors:
         return (
-            f"{clock.seconds:.0f} seconds were not enough for one network",
+            f"{clock.seconds:g} seconds were not enough for one network",
             "more seconds, or fewer or shorter sequences",
         )
     best, error = min(errors, key=lambda heads: errors[heads]), transition.best
