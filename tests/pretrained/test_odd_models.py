@@ -1,5 +1,6 @@
 """Models as people have them: training, adapted, half dead, one half of a pair, with rare heads."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,3 +183,18 @@ def test_a_distilled_image_classifier_is_judged_by_its_labels() -> None:
     result = halved(model, material)
     mine = own_divergence(model, result.model, material, shift=0)
     assert result.evaluation.damage == pytest.approx(mine, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "name", ["t5", "gpt2", "gpt-neox", "modernbert", "bart", "llama", "phi3", "distilbert", "bert"]
+)
+def test_plain_transformers_refuses_what_it_would_fill_with_random_numbers(
+    name: str, tmp_path: Path
+) -> None:
+    model = small_model(name)
+    folder = halved(model).save(tmp_path / "half")
+    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
+        type(model).from_pretrained(folder)
+    headwise.from_pretrained(folder).save_pretrained(tmp_path / "again")
+    with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
+        type(model).from_pretrained(tmp_path / "again")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
-from headwise.pretrained.model.projections import output_projection, projection
+from headwise.pretrained.model.projections import output_projection, projection, refuse_stock
 from headwise.pretrained.model.softmax import eager_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
@@ -51,7 +51,8 @@ class CompressedAttention(nn.Module):
         if self.whole_norm:  # every head takes part in the norm, kept or not
             queries, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
         values, contexts = sum(self.value_widths), output_projection(site, layout)
-        if shape.fused:
+        self.fused = shape.fused
+        if self.fused:
             self.fused_widths = [queries + keys, values]
             self.qkv_proj = nn.Linear(hidden, queries + keys + values, bias="query" in biases)
         else:
@@ -60,6 +61,7 @@ class CompressedAttention(nn.Module):
             self.v_proj = projection(hidden, values, "value" in biases, shape.value_rank)
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
+        refuse_stock(self, site)
 
     def _order_heads(self, layout: LayerLayout) -> None:
         """Which original heads are computed, in order, and where each stands among them."""
@@ -116,7 +118,7 @@ class CompressedAttention(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """Queries, keys and values by bucket, turned, the latter two with those of the past."""
         site, kinds = self.site, self.kinds
-        if hasattr(self, "qkv_proj"):
+        if self.fused:
             return self._fused(hidden_states, rotation, cache)
         queries = self._heads("query", self.q_proj(hidden_states), self.query_widths)
         if site.cross and cache is not None and cache.is_updated.get(self.layer_idx):

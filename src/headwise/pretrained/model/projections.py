@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import AttentionSite
@@ -31,3 +32,20 @@ def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Module:
     shape = layout.shape
     width = sum(len(group.heads) * group.v_dim for group in shape.groups)
     return projection(width, site.hidden, "output" in layout.biases, shape.output_rank)
+
+
+def refuse_stock(attention: nn.Module, site: AttentionSite) -> None:
+    """Make plain transformers refuse the checkpoint, which would open it with random attention.
+
+    It fills weights that it does not find with random numbers, and warns; but a weight of another
+    size is an error. So an empty one stands under each of the original's names that has none.
+    """
+    for path in (site.query.path, site.key.path, site.value.path, site.output):
+        name = path.removeprefix(site.path + ".")
+        if "." in name:  # elsewhere in the model, or deeper than one module
+            continue
+        if name not in attention._modules:
+            attention.add_module(name, nn.Module())
+        holder = attention.get_submodule(name)
+        if not hasattr(holder, "weight"):
+            holder.register_buffer("weight", torch.empty(0))
