@@ -20,6 +20,7 @@ from headwise.studies.rank.in_context import RANK_IN_CONTEXT
 from headwise.studies.rank.points import RANK_POINTS
 from headwise.studies.rank.positions import RANK_POSITIONS
 from headwise.studies.rank.random_features import RANK_RANDOM_FEATURES
+from headwise.studies.variants.study import VARIANTS
 
 STUDIES = {
     study.name: study
@@ -35,6 +36,7 @@ STUDIES = {
         ALLOCATION,
         SATURATION,
         DIMENSION_OR_COUNT,
+        VARIANTS,
     )
 }
 
