@@ -22,6 +22,7 @@ from headwise.studies.rank.positions import RANK_POSITIONS
 from headwise.studies.rank.random_features import RANK_RANDOM_FEATURES
 from headwise.studies.real_data.images import IMAGES
 from headwise.studies.real_data.text_ranking import TEXT_RANKING
+from headwise.studies.variants.study import VARIANTS
 
 STUDIES = {
     study.name: study
@@ -39,6 +40,7 @@ STUDIES = {
         DIMENSION_OR_COUNT,
         TEXT_RANKING,
         IMAGES,
+        VARIANTS,
     )
 }
 

@@ -7,7 +7,9 @@ from headwise.lab.kinds import (  # noqa: F401  (they register themselves)
     class_token,
     cut_layer,
     ngram,
+    pooled,
     text,
+    token_decoder,
     tokens,
     watched_attention,
 )

@@ -35,8 +35,8 @@ class HeadPooling:
 
     @property
     def model(self) -> str:
-        """The variant's text."""
-        return self.variant
+        """The variant's name."""
+        return self.mechanism.label
 
     @property
     def attention_layers(self) -> tuple[AttentionShape, ...]:
@@ -44,8 +44,8 @@ class HeadPooling:
         return (self.layer,)
 
     def units(self, dim: int) -> int:
-        """Heads."""
-        return self.layer.heads
+        """Active heads."""
+        return self.mechanism.active(self.layer)
 
     def out_dim(self, dim: int) -> int:
         """The tokens' own dimension."""

@@ -38,12 +38,21 @@ class Variant:
     def __str__(self) -> str:
         return ":".join([self.title, *(str(getattr(self, field.name)) for field in fields(self))])
 
+    @property
+    def label(self) -> str:
+        """Its name in tables, where what is swept stands in a column of its own."""
+        return str(self)
+
     def check(self, layer: AttentionShape) -> None:
         """Refuse a layer that has no such form."""
 
     def maps(self, layer: AttentionShape) -> tuple[int, int, int]:
         """How many query, key and value maps there are; query heads share the others evenly."""
         return layer.heads, layer.heads, layer.heads
+
+    def active(self, layer: AttentionShape) -> int:
+        """How many heads hand something on for one token."""
+        return layer.heads
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
         """Parameters beside the four maps, for a stream of this width."""

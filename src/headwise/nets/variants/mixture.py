@@ -37,6 +37,11 @@ class MixtureOfHeads(Variant):
     routed: int = 1
     title: ClassVar[str] = "mixture"
 
+    @property
+    def label(self) -> str:
+        """All mixtures are one model; how many heads are active is swept."""
+        return self.title
+
     def check(self, layer: AttentionShape) -> None:
         """At least one head is routed, and no more than there are."""
         require(
@@ -44,6 +49,10 @@ class MixtureOfHeads(Variant):
             f"of {layer.heads} heads {self.shared} are shared and {self.routed} routed: that is "
             "no mixture; at least 1 is routed, and both together are at most the heads",
         )
+
+    def active(self, layer: AttentionShape) -> int:
+        """Shared and routed heads."""
+        return self.shared + self.routed
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
         """The routers."""

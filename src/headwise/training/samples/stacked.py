@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.nets.pooled import PooledShape, SequenceNetShape
+from headwise.nets import ClassTokenShape
+from headwise.nets.pooled import SequenceNetShape
 from headwise.training.adamw import FlatAdamW, copy_member
 from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Training
@@ -26,8 +27,11 @@ _PREDICT_FLOATS = 1 << 22  # largest hidden layer held at once in prediction
 
 
 def lanes(shape: SequenceNetShape) -> int:
-    """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic."""
-    return 8 if isinstance(shape, PooledShape) or len(shape.layers) == 1 else 4
+    """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic.
+
+    Pooled networks are compared in studies of four seeds: empty lanes would cost as much as full.
+    """
+    return 8 if isinstance(shape, ClassTokenShape) and len(shape.layers) == 1 else 4
 
 
 class StackedEngine:

@@ -1,0 +1,1 @@
+"""Which attention, which sequence model: what does a head buy in each?"""

@@ -1,0 +1,319 @@
+"""The study `variants`: retrieval, neighbours and induction by every variant and model."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from headwise.core.intervals import Interval
+from headwise.lab.run import Run
+from headwise.lab.study import Figure, IntervalFigure, Study, Tier
+from headwise.nets import PooledShape
+from headwise.studies.variants import claims, models
+from headwise.studies.variants.claims import prediction
+from headwise.studies.variants.transition import FALL
+from headwise.tasks import Induction
+from headwise.training import Streaming, Training
+
+TRAINING = Training(steps=4_000, rate=1e-2, evaluations=10)
+STREAMING = Streaming(steps=1_500, rate=0.01, batch=64, validation=1024, evaluations=5)
+SEEDS = 4
+KERNEL = ("plain", "grouped:1", "window:16", "top-k:4")  # a head more at a time
+STACKED = ("talking", "mixture", "gated", "differential", "linear")
+SYMBOLS, TOKENS = 8, 12
+
+
+def _variants(dim: int, names: Iterable[str], positions: int = 0) -> list[PooledShape]:
+    """Around D active heads: two fewer to one more."""
+    counts = range(max(1, dim - 2), dim + 2)
+    nets = []
+    for name in names:
+        own = [count for count in counts if count >= 2 or name != "mixture"]
+        nets += models.heads_of(name, own, positions)
+    return nets
+
+
+def _paired(dim: int) -> list[PooledShape]:
+    """Two groups of keys, and two bands: heads come in pairs."""
+    grouped = models.heads_of("grouped:2", range(2, dim + 3, 2))
+    counts = range(max(2, 2 * dim - 4), 2 * dim + 3, 2)
+    return grouped + models.heads_of(f"banded:{models.BANDS}", counts)
+
+
+def _neighbours(seeds: int) -> list[Run]:
+    dim = 8
+    nets = [
+        models.neighbour_decoder(name, dim, dim, rank)
+        for name, rank in (("plain", 1), ("plain", dim), ("talking", 1), ("grouped:2", 1))
+    ]
+    return models.decoder_runs(models.nearest(dim), nets, STREAMING, seeds)
+
+
+def _induction(names: Iterable[str], seeds: int) -> list[Run]:
+    task = Induction(length=TOKENS, symbols=SYMBOLS)
+    nets = [models.induction_decoder(name, task, layers) for name in names for layers in (1, 2)]
+    return models.decoder_runs(task, nets, STREAMING, seeds)
+
+
+def quick_parts() -> dict[str, list[Run]]:
+    """D = 4 at T = 32 for every variant; D and other lengths where the kernel makes them cheap."""
+    task = models.retrieval(32, 4)
+    nets = [*_variants(4, KERNEL), *_paired(4), *models.sets("max", (2, 3, 4, 5))]
+    nets += [*models.sets("mean", (4,))]
+    nets += [net for name in STACKED for net in models.heads_of(name, (3, 4, 5))]
+    runs = models.pooled_runs(task, nets, TRAINING, SEEDS)
+    for dim in (2, 6):
+        runs += models.pooled_runs(
+            models.retrieval(32, dim), _variants(dim, ("plain", "top-k:4")), TRAINING, SEEDS
+        )
+    lengths = [
+        run
+        for length in (16, 64)
+        for run in models.pooled_runs(
+            models.retrieval(length, 4),
+            [*_variants(4, ("plain",)), *_paired(4)[3:]],
+            TRAINING,
+            SEEDS,
+        )
+    ]
+    return {
+        "heads": runs,
+        "lengths": lengths,
+        "rank": _neighbours(3),
+        "induction": _induction(("plain", "talking"), 3),
+    }
+
+
+def standard_parts() -> dict[str, list[Run]]:
+    """Every model on D = 2, 4, 6; other lengths; parts of the sequence; all variants in depth."""
+    whole: list[Run] = []
+    for dim in (2, 4, 6):
+        task, few = models.retrieval(32, dim), (dim - 1, dim, dim + 1)
+        nets = [*_variants(dim, KERNEL), *_paired(dim)]
+        nets += [*models.sets("max", few), *models.sets("mean", (dim, 8 * dim))]
+        if dim == 4:
+            nets += [*_variants(dim, STACKED), *models.recurrences((2, 4, 8))]
+            nets += [*models.state_spaces((2, 4, 8)), *models.convolutions((2, 4, 8), 32)]
+        else:
+            nets += models.heads_of("talking", few) + models.heads_of("differential", few)
+        whole += models.pooled_runs(task, nets, TRAINING, SEEDS)
+    lengths: list[Run] = []
+    for length in (8, 16, 64, 128):
+        task = models.retrieval(length, 4)
+        nets = [*_variants(4, ("plain", "top-k:4")), *_paired(4)[3:]]
+        nets += models.recurrences((4, 8)) if length in (8, 64) else []
+        lengths += models.pooled_runs(task, nets, TRAINING, SEEDS)
+    parts = models.retrieval(32, 4, parts=True)
+    placed = [
+        net
+        for name in ("plain", "talking", "gated", "differential")
+        for net in models.heads_of(name, (3, 4, 5), positions=32)
+    ]
+    placed += models.heads_of(f"banded:{models.BANDS}", (4, 6, 8), positions=32)
+    every = ("plain", "grouped:1", "talking", "banded:2", "window:4", "top-k:2", "gated")
+    return {
+        "heads": whole,
+        "lengths": lengths,
+        "positions": models.pooled_runs(parts, placed, TRAINING, SEEDS),
+        "rank": _neighbours(4),
+        "induction": _induction((*every, "mixture:1:1", "differential", "linear"), 3),
+    }
+
+
+def times(results: pd.DataFrame) -> pd.DataFrame:
+    """Processor seconds of a run with D units on the whole sequence, by model and engine."""
+    rows = results[(results["part"] == "heads") & (results["intrinsic_dim"] == 4)]
+    found = []
+    for (model, engine), here in rows.groupby(["model", "engine"]):
+        each = Interval.of(here["cpu_seconds"].to_numpy(float))
+        found.append(
+            {
+                "label": model,
+                "panel": "D = 4, T = 32",
+                "group": engine,
+                "mean": each.mean,
+                "low": each.low,
+                "high": each.high,
+                "seeds": each.seeds,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def at_dim(ours: pd.DataFrame) -> pd.DataFrame:
+    """For a figure: a line where the units reach D."""
+    panels = ours[["part", "intrinsic_dim"]].dropna().drop_duplicates()
+    return pd.DataFrame(
+        [
+            {"part": row.part, "units": int(row.intrinsic_dim), "intrinsic_dim": row.intrinsic_dim,
+             "label": f"D = {row.intrinsic_dim:.0f}"}
+            for row in panels.itertuples()
+        ]
+    )  # fmt: skip
+
+
+def _at(dim: int) -> int:
+    return dim
+
+
+VARIANTS = Study(
+    name="variants",
+    title="What does a head buy in each attention, and in each sequence model?",
+    question="How many heads, channels or numbers of state do D features cost, by model?",
+    tiers={
+        "quick": Tier("about 5 CPU-minutes", quick_parts),
+        "standard": Tier("about 40 CPU-minutes", standard_parts),
+    },
+    parts={
+        "heads": "D features of a whole sequence, T = 32",
+        "lengths": "Other lengths, D = 4",
+        "positions": "Features of parts of the sequence, D = 4, T = 32",
+        "rank": "Nearest of 8 points in dimension 8, heads of rank 1 and 8",
+        "induction": "Induction: find the previous occurrence, copy what followed",
+    },
+    claims=(
+        prediction(
+            "Multi-query and grouped heads: the transition is at D query heads, not D groups",
+            "a query head is one score direction in keys that can hold D of them",
+            claims.falls_at(("grouped:1", "grouped:2"), _at),
+        ),
+        prediction(
+            "Talking heads: the transition on retrieval stays at D heads",
+            "D maxima take D softmax rows, however they are mixed",
+            claims.falls_at(("talking",), _at),
+        ),
+        prediction(
+            "Talking heads close most of the gap between rank 1 and full rank",
+            "mixed scores of rank-1 heads are forms of rank up to the number of heads",
+            claims.mixing_repairs_rank,
+        ),
+        prediction(
+            "Grouped heads do not repair rank",
+            "a shared key map leaves a head's form at its rank",
+            claims.grouping_keeps_rank,
+        ),
+        prediction(
+            f"Banded heads need D heads a band: with {models.BANDS} bands, {models.BANDS}·D",
+            "a feature over all positions needs a head in every band",
+            claims.falls_at((f"banded:{models.BANDS}",), lambda dim: models.BANDS * dim),
+        ),
+        prediction(
+            "A sliding window shorter than the sequence shows no transition",
+            "no head sees the tokens before the window",
+            claims.never_falls(("window:16",)),
+        ),
+        prediction(
+            "Top-k heads need D heads, as plain ones",
+            "the extremum is among the k largest scores",
+            claims.falls_at(("top-k:4",), _at),
+        ),
+        prediction(
+            "A mixture of heads needs D active heads, however many it has",
+            "the class token asks alike of every input, so that the same heads are active",
+            claims.falls_at(("mixture",), _at),
+        ),
+        prediction(
+            "Gating does not replace heads",
+            "a gate scales what was read; it reads nothing more",
+            claims.falls_at(("gated",), _at),
+        ),
+        prediction(
+            "The two maps of a differential head count as one: the transition is at D heads",
+            "both maps share a value map, and their difference is one vector",
+            claims.falls_at(("differential",), _at),
+        ),
+        prediction(
+            "Linear attention shows no transition",
+            "its weights cannot sharpen to an extremum",
+            claims.never_falls(("linear",)),
+        ),
+        prediction(
+            "The error of a GRU is larger below D numbers of state, and grows with the length",
+            "a running maximum is a number of state a feature, updated at every token",
+            claims.state_and_length,
+        ),
+        prediction(
+            "D channels of max pooling are as good as D heads; of mean pooling they are not",
+            "D maxima are the target by construction; a mean must hold the whole sequence",
+            claims.ceiling_and_floor,
+        ),
+        prediction(
+            "The transition does not move with the length: plain at D, banded at D × bands",
+            "what a head cannot read in one place, no length of the sequence changes",
+            claims.steady_in_length,
+        ),
+        prediction(
+            "Where features look at parts of the sequence, the transition is at D heads too",
+            "a head's score may depend on the position as on the content",
+            claims.falls_at(("plain", "talking", "gated", "differential"), _at, claims.PARTS),
+        ),
+        prediction(
+            "Induction takes two layers in every variant, and two suffice",
+            "what is looked for and what is copied stand at different places",
+            claims.depth_is_needed,
+        ),
+    ),
+    figures=(
+        Figure(
+            name="heads",
+            title="What D features cost, by variant",
+            caption="Smallest validation NMSE over seeds against active heads or their like.",
+            panels={"heads": "T = 32"},
+            x="units",
+            colour="model",
+            facet="intrinsic_dim",
+            notes=at_dim,
+        ),
+        Figure(
+            name="parameters",
+            title="The same against parameters",
+            caption="Smallest validation NMSE over seeds against all parameters of the network.",
+            panels={"heads": "T = 32"},
+            x="params",
+            colour="model",
+            x_log=True,
+            facet="intrinsic_dim",
+        ),
+        Figure(
+            name="lengths",
+            title="The transition does not move with the length",
+            caption="Smallest validation NMSE over seeds, D = 4; a panel a length.",
+            panels={"lengths": "D = 4"},
+            x="units",
+            colour="model",
+            facet="length",
+        ),
+        Figure(
+            name="positions",
+            title="Features of parts of the sequence",
+            caption="Smallest validation NMSE over seeds, D = 4, T = 32, positions one-hot.",
+            panels={"positions": "S_i half of the sequence"},
+            x="units",
+            colour="model",
+        ),
+        IntervalFigure(
+            name="time",
+            title="Measured time of a run",
+            caption="Processor seconds, mean over sizes and seeds with its 95 % interval.",
+            axis="processor time, seconds",
+            data=times,
+        ),
+    ),
+    finding=claims.finding,
+    setting=("model", "units", "length", "intrinsic_dim", "rank", "layers", "params"),
+    rows=("model", "intrinsic_dim"),
+    columns="units",
+    notes=(
+        "Targets: Σ_i max_t ⟨a_i, x(t)⟩ with orthonormal a_i on Gaussian tokens of dimension 6. "
+        "The network is the head-count paper's (embedding and readout of width 32, 8 dimensions a "
+        "head) with the variant, or another model, in the place of its heads.",
+        "Training: AdamW, 2 % warm-up and cosine, gradient norm clipped at 1, batch 32, on 8000 "
+        "fixed sequences; neighbours and induction on fresh sequences, batch 64.",
+        "A transition is the step of a sweep with the largest fall of the smallest error over "
+        f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the seeds.",
+        "At one layer the class token asks alike of every input: a mixture's router picks its "
+        "heads once and for all there, and a gate is a constant factor.",
+        "Units are active heads, channels, or numbers of state (of a state-space layer complex "
+        "ones); a mixture has 8 heads, one of them shared. Networks of different models with equal "
+        "units differ in parameters: see the figure against parameters.",
+    ),
+)
