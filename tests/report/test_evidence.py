@@ -1,0 +1,117 @@
+"""Evidence: pages say what the tables say, and tables are those of today's studies."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from headwise.cli import main
+from headwise.core.errors import InputError
+from headwise.lab.check import made_up_table
+from headwise.lab.result import StudyResult
+from headwise.report.evidence import add_evidence, check_evidence, write_evidence
+from headwise.report.evidence.tables import LARGEST, read_table, write_table
+from headwise.studies import STUDIES
+from house import ROOT
+
+STUDY = STUDIES["rank-in-context"]
+
+
+def made_up_result() -> StudyResult:
+    """The whole standard tier of a study with numbers at random."""
+    parts = STUDY.runs("standard")
+    keys = [run.key for runs in parts.values() for run in runs]
+    table = made_up_table(parts).assign(key=keys)
+    return StudyResult(STUDY, "standard", table, len(keys))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of evidence with one table and its pages."""
+    write_table(made_up_result(), {"headwise": "0"}, tmp_path / f"{STUDY.name}.parquet")
+    write_evidence(tmp_path, tmp_path / "evidence.md")
+    return tmp_path
+
+
+def test_the_shipped_pages_are_what_the_shipped_tables_say() -> None:
+    assert check_evidence(ROOT / "evidence", ROOT / "docs" / "evidence.md") == []
+    for path in (ROOT / "evidence").glob("*.parquet"):
+        assert path.stat().st_size <= LARGEST
+
+
+def test_pages_made_from_tables_pass_and_say_what_was_not_run(folder: Path) -> None:
+    assert check_evidence(folder, folder / "evidence.md") == []
+    page, words = (folder / "index.html").read_text(), (folder / "evidence.md").read_text()
+    result = read_table(folder / f"{STUDY.name}.parquet", STUDY).result
+    for text in (page, words):
+        for claim, verdict in result.verdicts.items():
+            assert claim.statement in text
+            assert verdict.status in text
+        assert "headwise study run head-count --tier standard" in text
+    assert "not run yet" in page
+    assert "<script src" not in page and "default-src 'none'" in page
+
+
+@pytest.mark.parametrize("name", ["index.html", "evidence.md"])
+def test_a_page_that_was_changed_is_found_out(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_text(path.read_text().replace("claims hold", "claims are true", 1))
+    (wrong,) = check_evidence(folder, folder / "evidence.md")
+    assert name in wrong and "headwise evidence page" in wrong
+
+
+def test_a_table_that_was_changed_is_found_out(folder: Path) -> None:
+    result = made_up_result()
+    changed = result.table.assign(error=result.table["error"] * 0.5)
+    changed.loc[0, "error"] = 1.0
+    path = folder / f"{STUDY.name}.parquet"
+    write_table(StudyResult(STUDY, "standard", changed, 1), {"headwise": "0"}, path)
+    assert check_evidence(folder, folder / "evidence.md")
+
+
+def test_a_table_of_another_specification_is_refused(folder: Path) -> None:
+    path = folder / f"{STUDY.name}.parquet"
+    rows = read_table(path, STUDY).result.table
+    rows.loc[0, "key"] = "0" * 64
+    _write_unchecked(rows, path)
+    (wrong,) = check_evidence(folder, folder / "evidence.md")
+    assert "no longer has" in wrong
+    with pytest.raises(InputError, match="no longer has"):
+        write_evidence(folder)
+
+
+def test_half_a_tier_is_no_evidence(tmp_path: Path) -> None:
+    result = made_up_result()
+    half = StudyResult(STUDY, "standard", result.table.iloc[::2], result.planned)
+    with pytest.raises(InputError, match="are missing; run: headwise study run"):
+        write_table(half, {}, tmp_path / "half.parquet")
+
+
+def test_foreign_and_damaged_tables_get_a_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "head-count.parquet").write_bytes((folder / f"{STUDY.name}.parquet").read_bytes())
+    (folder / "rank-depth.parquet").write_bytes(b"PAR1 and then nothing")
+    (folder / "nonsense.parquet").write_bytes(b"")
+    said = "\n".join(check_evidence(folder))
+    assert "not of head-count" in said
+    assert "rank-depth.parquet is no table of evidence" in said
+    assert "there is no study of that name" in said
+    with pytest.raises(SystemExit) as end:
+        main(["evidence", "check", "--folder", str(folder)])
+    assert end.value.code == 1
+    assert "no study of that name" in capsys.readouterr().err
+
+
+def test_a_store_without_the_tier_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        add_evidence(tmp_path / "nothing.db", folder=tmp_path)
+
+
+def _write_unchecked(rows: pd.DataFrame, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    about = pq.read_schema(path).metadata[b"headwise"]
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({b"headwise": about}), path)
