@@ -149,10 +149,11 @@ def _plan(result: AllocationPlan) -> Page:
     spent = f"{result.parameters:,} of {result.budget:,} attention parameters"
     versus = result.against_uniform
     table, candidates = result.table(), result.candidate_table()
-    answer = f"{result.schedule}: {spent}."
+    answer = _sentence(f"{result.schedule}: {spent}")
     if versus is not None:
         answer += f" Expected loss {versus}."
-    figures = [_panels("plan", "Heads and dimensions by layer", plan.beside_uniform(result), table)]
+    drawn = {"": plan.by_layer(result)}
+    figures = [_panels("plan", "Heads by layer", drawn, table, plan.draw(result), plan.READ_AS)]
     if len(candidates.dropna(subset="against_uniform")):
         drawn = plan.candidate_intervals(result)
         figures.append(_whole("plan-candidates", "What was tried", drawn, candidates))
