@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwise.cli.parse import whole_numbers
+from headwise.cli.options.parse import whole_numbers
 from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import typer
 
 from headwise.cli import build_witness
 from headwise.cli.ending import GATE_FAILED
-from headwise.cli.parse import TrustOption, chosen_task, whole_numbers
+from headwise.cli.options.parse import TrustOption, chosen_task, whole_numbers
+from headwise.cli.options.where import LOCAL, OnOption
 from headwise.cli.progress import progress_bar
-from headwise.cli.where import LOCAL, OnOption
 from headwise.core.errors import require
 from headwise.core.files import check_can_write_into
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.parse import chosen_task, whole_numbers
+from headwise.cli.options.parse import chosen_task, whole_numbers
+from headwise.cli.options.where import Device, DeviceOption
 from headwise.cli.progress import progress_bar
-from headwise.cli.where import Device, DeviceOption
 from headwise.core.files import check_can_write_into
 
 

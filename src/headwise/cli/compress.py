@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import GATE_FAILED
-from headwise.cli.where import Device, DeviceOption
+from headwise.cli.options.where import Device, DeviceOption
 
 
 def compress(

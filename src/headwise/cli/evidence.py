@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import GATE_FAILED
-from headwise.cli.where import say_failed
+from headwise.cli.options.where import say_failed
 
 app = typer.Typer(no_args_is_help=True, help="What the studies found: tables, pages, their check.")
 

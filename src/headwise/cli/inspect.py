@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.where import Device, DeviceOption
+from headwise.cli.options.where import Device, DeviceOption
 
 
 def inspect(

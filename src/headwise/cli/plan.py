@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, kept_in
-from headwise.cli.progress import progress_bar
-from headwise.cli.where import (
+from headwise.cli.options.where import (
     LOCAL,
     Device,
     DeviceOption,
@@ -15,6 +14,7 @@ from headwise.cli.where import (
     JobsOption,
     OnOption,
 )
+from headwise.cli.progress import progress_bar
 
 
 def plan(

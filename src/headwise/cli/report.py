@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.parse import TrustOption
+from headwise.cli.options.parse import TrustOption
 
 
 def report(

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwise.cli.ending import GATE_FAILED, STOPPED, plain
-from headwise.cli.progress import progress_bar
-from headwise.cli.where import (
+from headwise.cli.options.where import (
     LOCAL,
     Device,
     DeviceOption,
@@ -21,6 +20,7 @@ from headwise.cli.where import (
     OnOption,
     say_failed,
 )
+from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
 
 if TYPE_CHECKING:

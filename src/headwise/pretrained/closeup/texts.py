@@ -48,10 +48,10 @@ def continuations(
             (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
             min(len(first), len(second)),
         )
-        texts = (tokenizer.decode(ids, skip_special_tokens=True) for ids in (first, second))
-        found.append(
-            Continuation(tokenizer.decode(prompt[0], skip_special_tokens=True), *texts, equal)
+        beginning, before, after = (
+            tokenizer.decode(ids, skip_special_tokens=True) for ids in (prompt[0], first, second)
         )
+        found.append(Continuation(beginning, before, after, equal))
     return found
 
 

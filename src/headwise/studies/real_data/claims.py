@@ -46,7 +46,7 @@ def follows_the_formula(results: pd.DataFrame) -> Verdict:
         return NOT_TESTED
     numbers = f"{found}; published α = {PUBLISHED_ALPHA}, δ = {PUBLISHED_DELTA}"
     if not found.identified:
-        return Verdict("undecided", f"{numbers}; δ is not identified: other δ fit as well")
+        return Verdict("cannot tell", f"{numbers}; δ is not identified: other δ fit as well")
     inside = (
         found.alpha_range[0] <= PUBLISHED_ALPHA <= found.alpha_range[1]
         and found.delta_range[0] <= PUBLISHED_DELTA <= found.delta_range[1]
@@ -91,7 +91,7 @@ def heads_matter(results: pd.DataFrame) -> Verdict:
         return Verdict("holds", numbers)
     margin = NEGLIGIBLE * width.interval.mean if width is not None else 0.0
     small = all(-margin < gap.low and gap.high < margin for gap in found.values())
-    return Verdict("does not hold" if small else "undecided", numbers)
+    return Verdict("does not hold" if small else "cannot tell", numbers)
 
 
 def width_matters(results: pd.DataFrame) -> Verdict:
@@ -141,4 +141,4 @@ def _sign(gains: list[Interval], numbers: str) -> Verdict:
         return NOT_TESTED
     if any(gain.high < 0 for gain in gains):
         return Verdict("does not hold", numbers)
-    return Verdict("holds" if all(gain.low > 0 for gain in gains) else "undecided", numbers)
+    return Verdict("holds" if all(gain.low > 0 for gain in gains) else "cannot tell", numbers)

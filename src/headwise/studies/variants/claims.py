@@ -1,7 +1,7 @@
 """What was predicted of each variant before any run, why, and what the results say of it.
 
 Each check is a function of the result table. Where a transition lies is told with an interval over
-seeds: a prediction inside an interval that holds other values too is undecided.
+seeds: a prediction inside an interval that holds other values too cannot tell.
 """
 
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def mixing_repairs_rank(results: pd.DataFrame) -> Verdict:
         f"{_middle(errors['plain', full])}; talking closes {share:.0%} of the gap"
     )
     if gap.low <= 0:
-        return Verdict("undecided", f"no gap to close is seen: {numbers}")
+        return Verdict("cannot tell", f"no gap to close is seen: {numbers}")
     return _verdict(gained.low > 0 and share >= CLOSED, gained.high >= CLOSED * gap.low, numbers)
 
 
@@ -183,7 +183,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
 def _verdict(right: bool, possible: bool, numbers: str) -> Verdict:
     if right:
         return Verdict("holds", numbers)
-    return Verdict("undecided" if possible else "does not hold", numbers)
+    return Verdict("cannot tell" if possible else "does not hold", numbers)
 
 
 def _by_model(results: pd.DataFrame, part: str) -> dict[tuple[str, int], np.ndarray]:

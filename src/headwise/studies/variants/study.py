@@ -308,8 +308,8 @@ VARIANTS = Study(
         "head) with the variant, or another model, in the place of its heads.",
         "Training: AdamW, 2 % warm-up and cosine, gradient norm clipped at 1, batch 32, on 8000 "
         "fixed sequences; neighbours and induction on fresh sequences, batch 64.",
-        "A transition is the step of a sweep with the largest fall of the smallest error over "
-        f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the seeds.",
+        "A transition is the step of a sweep with the largest fall of the smallest error over seeds, "
+        f"if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the seeds.",
         "At one layer the class token asks alike of every input: a mixture's router picks its "
         "heads once and for all there, and a gate is a constant factor.",
         "Units are active heads, channels, or numbers of state (of a state-space layer complex "

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from headwise.nets.blocks import Drop, keep_all
+from headwise.nets.choices.blocks import Drop, keep_all
 
 
 def rows_of_step(examples: int, batch: int, seed: int, step: int) -> Int[np.ndarray, " batch"]:

@@ -7,7 +7,7 @@ from torch import Tensor
 from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
 from headwise.nets.base import Net
-from headwise.nets.blocks import (
+from headwise.nets.choices.blocks import (
     Drop,
     block,
     block_shapes,
@@ -45,7 +45,7 @@ class VisionShape:
         require(0 <= self.dropout < 1, "dropout is a share, from 0 up to 1")
 
     @property
-    def attention(self) -> tuple[AttentionShape, ...]:
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
         """The attention layers, for tables."""
         return self.layers
 

@@ -1,0 +1,1 @@
+"""Networks that choose among answers: a vision transformer and a ranking encoder."""
