@@ -62,6 +62,8 @@ NO_EXTREMA: dict[str, tuple[Target, int, int]] = {
     "gap": (lambda x: np.diff(np.sort(x[..., 0], 1)[:, -2:], axis=1)[:, 0], 16, 1),
     "smaller maximum": (lambda x: x.max(1).min(1), 20, 2),
     "some positions": (lambda x: x[:, ::4, 0].sum(1), 16, 1),
+    "larger half": (lambda x: np.maximum(x[:, :6, 0].sum(1), x[:, 6:, 0].sum(1)), 12, 1),
+    "largest third": (lambda x: x[..., 0].reshape(-1, 3, 4).sum(2).max(1), 12, 1),
     "closest pair": (closest, 12, 1),
     "neighbour": (neighbour, 12, 2),
 }
@@ -71,6 +73,7 @@ EXTREMA: dict[str, tuple[Target, int, int]] = {
     "product of four": (lambda x: (2 + x.max(1)).prod(1), 16, 4),
     "chosen value": (lambda x: x[np.arange(len(x)), x[..., 0].argmax(1), 1], 12, 2),
     "first times last": (lambda x: x[:, 0, 0] * x[:, -1, 0], 12, 1),
+    "quarters": (lambda x: x[:, :3, 0].max(1) + x[:, 3:6, 0].max(1), 12, 1),
     "halves": (lambda x: x[:, :8, 0].max(1) + x[:, 8:, 0].min(1), 16, 1),
 }
 

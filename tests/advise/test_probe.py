@@ -249,6 +249,14 @@ def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
     assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
 
 
+def test_heads_that_a_mean_beats_do_not_say_how_wide_they_are() -> None:
+    failed = dict.fromkeys(range(1, 5), 0.24)
+    descent = Descent(DescentPlan(0, 8, most_heads=4), failed, train_errors=failed)
+    beaten = transition.Transition((descent,), 4, pooled=3e-3)
+    assert not beaten.learnt_with(1)
+    assert transition.Transition((descent,), 4, pooled=0.2).learnt_with(1)
+
+
 def test_a_feature_of_little_weight_is_not_overlooked() -> None:
     """Two maxima with weights 1 and 0.01: one head leaves 1e-4, two heads 6e-6."""
     weak = {1: 1e-4, 2: 6e-6, 3: 6e-6, 4: 7e-6}

@@ -232,7 +232,7 @@ def _train(
         positions=positions,
         clock=clock,
     )
-    if finding.heads is None:
+    if finding.heads is None or not transition.learnt_with(finding.heads):
         return finding, transition.best
     wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
     if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same

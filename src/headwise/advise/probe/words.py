@@ -48,7 +48,7 @@ def _times(factor: float) -> str:
 
 def rank_notes(heads: int, transition: Transition | None) -> list[str]:
     """Do the heads need more than a few dimensions?"""
-    if transition is None:
+    if transition is None or not transition.learnt_with(heads):
         return []
     narrow, wide = (
         transition.errors(HEAD_DIM).get(heads),

@@ -11,6 +11,9 @@ tokens at which the z_i are attained. Then:
   attains in Y is in I(Y), and the same holds the other way. (X keeps I(X), so the positions must
   not overlap; a position that always matters, as the first token may, keeps the token of X in
   both.) For a quantile, a pair of tokens that fit together or a minimum of maxima it fails.
+- **Together**, where the order matters: tokens that attain extrema stand now here, now there. If a
+  position matters only along with another, as those of a window whose sum is the largest do, they
+  are read together, which one head can do.
 - **Repeat**, where the order does not matter: a sequence of copies of the tokens in I(X) alone
   has the value of X. For a gap between the two largest, or a count, it fails.
 - **Drop**, likewise: all other tokens replaced by copies of one of them change nothing. For a
@@ -37,14 +40,15 @@ from headwise.advise.probe.samples.function import TargetFunction
 _INPUTS = 256
 _SAME = 5e-3  # of the target's deviation: a token of a thousandth of the influence was not counted
 _REPEATS = 16  # calls over which a noisy value is averaged
-_ALLOWED = {"merge": 0.05, "repeat": 0.05, "drop": 0.05}  # share of sequences that may fail
+_ALLOWED = {"merge": 0.05, "together": 0.0, "repeat": 0.05, "drop": 0.05}  # shares that may fail
 # Of a noisy target counting misses tokens that matter little. So what is measured is the mean
 # square of the change (at most 1, in units of the variance), and tests that take the missed
 # tokens away forgive more: of 12 noisy retrieval tasks up to 0.04, 0.35 and 0.38.
-_ALLOWED_NOISY = {"merge": 0.06, "repeat": 0.45, "drop": 0.45}
+_ALLOWED_NOISY = {"merge": 0.06, "together": 0.0, "repeat": 0.45, "drop": 0.45}
 _ALWAYS = 0.9  # a position that matters in this share of the sequences is read for itself
 _MOST_READ = 2  # more positions read for themselves may be a sum over them, which one head does
 _FEW = 32  # sequences without which a test says nothing
+_SEEN = 16  # sequences in which a position must matter to say what it matters with
 _SHIFTS = 8  # neighbours that a sequence is compared with
 _STREAM = 0xE87
 
@@ -82,6 +86,7 @@ class Extremum:
 
 _FAILURES = {
     "merge": "influential tokens of one sequence, inserted into another, do not decide its value",
+    "together": "some positions matter only together, so that one head may read them",
     "repeat": "the influential tokens alone do not have the value of their sequence",
     "drop": "other tokens than the influential ones matter when they are replaced together",
 }
@@ -120,6 +125,7 @@ def _violations(
 ) -> dict[str, float]:
     found = {
         "merge": _merge(same, inputs, matters, permutations),
+        "together": None if permutations else _together(matters),
         "repeat": _repeat(same, inputs, matters, rng) if permutations else None,
         "drop": _drop(same, inputs, matters, rng) if permutations else None,
     }
@@ -193,6 +199,20 @@ def _merge(
             break
     here, there = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     return same.violated(here, there) if len(here) >= _FEW else None
+
+
+def _together(matters: Bool[np.ndarray, "count length"]) -> float:
+    """The share of positions that hardly ever matter without a certain other one.
+
+    Positions that always matter are no company: first · last token are two that are read apart.
+    """
+    times = matters.sum(0)
+    seen = (times >= _SEEN) & (matters.mean(0) <= _ALWAYS)
+    if not seen.any():
+        return 0.0
+    along = (matters.T.astype(float) @ matters)[np.ix_(seen, seen)] / times[seen, None]
+    np.fill_diagonal(along, 0.0)
+    return float((along.max(1) > _ALWAYS).mean())
 
 
 def _sorted(inputs: np.ndarray, matters: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ _FULL_STEPS = 8000  # wide steps at which the control without attention takes al
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
+NEARLY = 3.0  # a factor
 ROUNDING = 1e-6  # of a constant's error: what single precision leaves
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
@@ -105,6 +106,11 @@ class Transition:
     def pooling_suffices(self) -> bool:
         """A mean over the tokens is as good as any number of heads."""
         return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
+
+    def learnt_with(self, heads: int) -> bool:
+        """So many heads reach the best error or nearly; else how wide they are says nothing."""
+        error = self.errors().get(heads)
+        return error is not None and error + self.solved < NEARLY * (self.best + self.solved)
 
     def hidden_gain(self, heads: int) -> float:
         """The factor by which more heads lower the error, however small that is already."""
