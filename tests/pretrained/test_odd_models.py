@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, small_material, small_model, word_tokenizer
+from small_models import FAMILIES, measured, small_material, small_model, word_tokenizer
 from tokenizers import processors
 from torch import nn
 
@@ -198,3 +198,14 @@ def test_plain_transformers_refuses_what_it_would_fill_with_random_numbers(
     headwise.from_pretrained(folder).save_pretrained(tmp_path / "again")
     with pytest.raises(RuntimeError, match="ignore_mismatched_sizes"):
         type(model).from_pretrained(tmp_path / "again")
+
+
+@pytest.mark.parametrize("limit", [0.01, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("family", ["qwen3", "llama"])
+def test_the_smallest_model_within_a_loss_is_within_it(family: str, limit: float) -> None:
+    model, material, measurement = measured(family)
+    result = headwise.compress(
+        model, text=material, measurement=measurement, max_loss=limit, time_it=False
+    )
+    assert result.passed
+    assert result.evaluation.attention_parameters.ratio < 1
