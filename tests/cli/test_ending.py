@@ -141,3 +141,10 @@ def test_a_report_and_a_state_are_checked_before_the_work(
         said = capsys.readouterr().err
         assert "cannot be written" in said or "there is no folder" in said, said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_colons_in_a_name_become_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("study", "show", "a:b:c") == 2
+    assert "no study at 'a:b:c'" in capsys.readouterr().err
+    assert ended(raising(InputError("no study at 'my:smile:[x]'"))) == 2
+    assert "my:smile:[x]" in capsys.readouterr().err

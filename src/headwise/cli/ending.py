@@ -30,6 +30,11 @@ def plain(text: object) -> str:
     return escape(str(text).translate(_NO_CONTROL))
 
 
+def console(stderr: bool = False) -> Console:
+    """Where sentences go; `module:name:` in one stays what it is, and becomes no emoji."""
+    return Console(stderr=stderr, emoji=False)
+
+
 def run_to_the_end(command: Callable[[], object]) -> None:
     """Run a command; however it ends, say it in a sentence and with its exit code."""
     _accept_any_encoding()
@@ -79,7 +84,7 @@ def kept_in(store: Path, what: str) -> Iterator[None]:
 
 def _say(sentence: object) -> None:
     text = f"headwise: {sentence}".translate(_NO_CONTROL)
-    Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -116,8 +116,12 @@ def check_can_write_into(folder: str | Path | None, what: str) -> None:
 
     It may be there, or be made. None is nowhere, and fine.
     """
-    if folder is not None:
-        _check_can_make(Path(folder, "file"), what)
+    if folder is None:
+        return
+    folder = Path(folder)
+    taken = os.path.lexists(folder) and not is_folder(folder)
+    require(not taken, f"{what}: {folder} is no folder; results are written into one")
+    _check_can_make(folder / "file", what)
 
 
 def is_folder(path: Path) -> bool:
