@@ -232,5 +232,5 @@ def test_arrays_come_from_files_of_arrays_and_nobody_is_told_to_unpickle(tmp_pat
 
 def test_a_file_is_no_folder_to_write_into(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"--out: .*file is no folder"):
+    with pytest.raises(InputError, match=r"--out: .*file cannot be written into: it is no folder"):
         check_can_write_into(tmp_path / "file", "--out")

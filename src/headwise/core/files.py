@@ -120,7 +120,7 @@ def check_can_write_into(folder: str | Path | None, what: str) -> None:
         return
     folder = Path(folder)
     taken = os.path.lexists(folder) and not is_folder(folder)
-    require(not taken, f"{what}: {folder} is no folder; results are written into one")
+    require(not taken, f"{what}: {folder} cannot be written into: it is no folder")
     _check_can_make(folder / "file", what)
 
 
@@ -128,6 +128,14 @@ def is_folder(path: Path) -> bool:
     """Is it there, and a folder? Names that no file can have are none."""
     try:
         return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Is it there, and a file? Names that no file can have are none."""
+    try:
+        return path.is_file()
     except (OSError, ValueError):
         return False
 
