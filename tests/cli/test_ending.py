@@ -103,6 +103,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (process.returncode, errors) == (141, "")
 
 
+def test_a_full_disk_behind_standard_output_is_said() -> None:
+    command = [sys.executable, "-m", "headwise", *BOUND]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
+    assert "No space left on device" in ended.stderr
+
+
 def test_square_brackets_and_control_characters_stay_text() -> None:
     hostile = "[red]x[/red] [/] [link=file:///]y \x1b[2J\x07 <!--<script>"
     shown = Console(file=io.StringIO(), force_terminal=True, width=200)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwise.core.errors import InputError, WorkLost
+from headwise.core.files import reason
 
 GATE_FAILED = 1  # an answer, and it is no: a quality gate, a certificate, runs that failed
 UNUSABLE_INPUT = 2
@@ -54,6 +55,10 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except BrokenPipeError:
         _leave_nothing_to_flush()
         sys.exit(NOBODY_READS)
+    except OSError as error:  # of the machine: a full disk behind standard output, a lost medium
+        _leave_nothing_to_flush()
+        _say(f"cannot go on: {error.filename or 'standard output or a file'}: {reason(error)}")
+        sys.exit(UNUSABLE_INPUT)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
             _leave_nothing_to_flush()
