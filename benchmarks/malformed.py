@@ -27,6 +27,7 @@ from headwise.nets import AttentionShape
 from headwise.tasks.retrieval import sum_of_maxima
 
 LONGEST = 60  # seconds of the processor that any answer may take
+LONGEST_WAIT = 600  # seconds by the clock: for what waits, and on a busy machine
 CODES = {0: "answer", 1: "no", 2: "sentence", 3: "refused", 4: "out of time"}
 OUTCOMES = (*CODES.values(), "traceback", "too slow", "other code")
 DEFECTS = OUTCOMES[5:]
@@ -35,7 +36,10 @@ HERE = "{folder}"
 
 @dataclass(frozen=True)
 class Case:
-    """A command with the files that it names; `{folder}` is where they lie."""
+    """A command with the files that it names; `{folder}` is where they lie.
+
+    Beside them lie `pipe`, which nobody writes to, and `around`, a link to itself.
+    """
 
     arguments: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
@@ -47,6 +51,9 @@ class Case:
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
+            pipe = Path(folder, "pipe")
+            os.mkfifo(pipe)
+            Path(folder, "around").symlink_to("around")
             arguments = [argument.replace(HERE, folder) for argument in self.arguments]
             output = io.StringIO()
             try:
@@ -59,6 +66,8 @@ class Case:
                 return "too slow", traceback.format_exc()
             except BaseException:
                 return "traceback", traceback.format_exc()
+            if not pipe.is_fifo():
+                return "other code", "a file took the place of a pipe"
         said = output.getvalue()
         if "Traceback" in said:
             return "traceback", said
@@ -78,15 +87,22 @@ def _inside(folder: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     def late(number: int, frame: Any) -> None:
-        raise TimeoutError(f"more than {LONGEST} seconds")
+        raise TimeoutError(f"more than {LONGEST} seconds of work, or {LONGEST_WAIT} of waiting")
 
-    before = signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    limits = {
+        signal.ITIMER_PROF: (signal.SIGPROF, LONGEST),
+        signal.ITIMER_REAL: (signal.SIGALRM, LONGEST_WAIT),
+    }
+    before = {number: signal.signal(number, late) for number, _ in limits.values()}
+    for timer, (_, seconds) in limits.items():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        for timer in limits:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 # What options and JSON values can be made of, beside what they should be.
@@ -155,6 +171,7 @@ HOSTILE_JSON = st.sampled_from(
         b'{"type": {}}',
         b'"text"',
         b'{"type": "AllocationPlan"}',
+        b'{"type": "Run", "type": "AllocationPlan"}',
         b"1e999",
     ]
 )
@@ -397,7 +414,12 @@ def classes(folder: Path) -> list[InputClass]:
     store, model = _store(folder), _model(folder)
     tensors = save({"inputs": inputs, "targets": targets})
     probe_file = f"probe {HERE}/a"
-    state = {"kind": "headwise probe, version 1", "probes": {"f": {"p": {"errors": {"1": 0.5}}}}}
+    tables = ("errors", "train_errors", "removal_costs", "token_counts")
+    descent = {name: {"1": 0.5} for name in tables}
+    state = {
+        "kind": "headwise probe, version 2",
+        "probes": {"f": {"p": descent, "without attention, seed 0": 0.5}},
+    }
     reading = (
         f"study status --store {HERE}/a.db",
         f"report {HERE}/a.db {OUT}",
@@ -571,7 +593,7 @@ def classes(folder: Path) -> list[InputClass]:
             "file: csv",
             _file(
                 "a.csv",
-                damaged(_frame().to_csv(index=False).encode()) | text,
+                damaged(_frame().to_csv(index=False).encode()) | text | _odd_tables(),
                 f"{probe_file}.csv {PROBE}",
             ),
         ),
@@ -597,6 +619,7 @@ def classes(folder: Path) -> list[InputClass]:
                 changed_json(state),
             ),
         ),
+        InputClass("place: no file", _no_files(inputs, targets)),
         InputClass("file: task (json)", _file("a.json", changed_json(task), build, memorise)),
         InputClass(
             "file: plan (json)",
@@ -661,6 +684,53 @@ def classes(folder: Path) -> list[InputClass]:
             ),
         ),
     ]
+
+
+def _odd_tables() -> SearchStrategy[bytes]:
+    """Tables that could be read in two ways, or of which a part would be left out."""
+    frame = _frame()
+    twice = frame.to_csv(index=False).replace("a,b", "a,a", 1)
+    return st.sampled_from(
+        [
+            frame.to_csv().encode(),  # row numbers, a column without a name
+            twice.encode(),
+            frame.assign(sequence=np.nan).to_csv(index=False).encode(),
+            frame.assign(sequence=frame.sequence.where(frame.sequence > 3)).to_csv().encode(),
+            frame[:0].to_csv(index=False).encode(),
+            frame.to_csv(index=False, sep=";", decimal=",").encode(),
+            frame.to_csv(index=False).encode("utf-16"),
+            frame.to_csv(index=False).encode("utf-8-sig"),
+        ]
+    )
+
+
+def _no_files(inputs: np.ndarray, targets: np.ndarray) -> SearchStrategy[Case]:
+    """Wherever a file is named: a pipe, a folder, a link to itself, a name that is too long."""
+    commands = [
+        "probe PLACE",
+        f"probe {HERE}/a.npz {PROBE} --state PLACE",
+        "build retrieval --error 0.5 --task PLACE",
+        "bound extraction --heads 1 --head-dim 1 --kernel PLACE",
+        "bound calculator --out PLACE",
+        "bound phase-map --intrinsic-dim 2 --head-dim 2 --lengths 8 --out PLACE",
+        f"{PLAN} --text PLACE",
+        f"{PLAN} --data PLACE",
+        f"{PLAN} --out PLACE",
+        "study run head-count --jobs 0 --store PLACE",
+        "study status --store PLACE",
+        f"report PLACE {OUT}",
+        "report PLACE --all",
+        "probe-eval --zoo --seed 0 --tasks 1 --seconds nan --out PLACE",
+        f"convert llama2c PLACE {HERE}/new",
+        "build assumptions --net PLACE",
+    ]
+    places = [f"{HERE}/pipe", f"{HERE}/around", HERE, f"{HERE}/{'n' * 300}", f"{HERE}/pipe/x"]
+    content = {"a.npz": _npz(inputs=inputs, targets=targets)}
+    return st.builds(
+        lambda command, place: Case(command.replace("PLACE", place).split(), content),
+        st.sampled_from(commands),
+        st.sampled_from(places),
+    )
 
 
 def _typed(tensors: bytes) -> list[bytes]:

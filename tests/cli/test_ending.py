@@ -103,6 +103,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (process.returncode, errors) == (141, "")
 
 
+def test_a_full_disk_behind_standard_output_is_said() -> None:
+    command = [sys.executable, "-m", "headwise", *BOUND]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
+    assert "No space left on device" in ended.stderr
+
+
 def test_square_brackets_and_control_characters_stay_text() -> None:
     hostile = "[red]x[/red] [/] [link=file:///]y \x1b[2J\x07 <!--<script>"
     shown = Console(file=io.StringIO(), force_terminal=True, width=200)
@@ -141,3 +149,10 @@ def test_a_report_and_a_state_are_checked_before_the_work(
         said = capsys.readouterr().err
         assert "cannot be written" in said or "there is no folder" in said, said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_colons_in_a_name_become_no_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("study", "show", "a:b:c") == 2
+    assert "no study at 'a:b:c'" in capsys.readouterr().err
+    assert ended(raising(InputError("no study at 'my:smile:[x]'"))) == 2
+    assert "my:smile:[x]" in capsys.readouterr().err

@@ -63,6 +63,13 @@ def test_what_was_finished_before_does_not_count_as_speed(clock: Clock) -> None:
     assert written(console) == ["going on: 60 %, time left 0:00:40"]
 
 
+def test_what_is_being_done_stays_text() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with progress.progress_bar("reading", console) as on_progress:
+        on_progress(0.5, "[red]a:b:c[/red] [/]")
+    assert "[red]a:b:c[/red] [/]" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
 def test_a_terminal_gets_a_bar_that_is_wiped() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     with progress.progress_bar("reading", console) as on_progress:

@@ -13,6 +13,7 @@ from headwise.core.errors import InputError
 from headwise.core.files import (
     appearing,
     check_can_write,
+    check_can_write_into,
     read_bytes,
     read_json,
     read_spec,
@@ -227,3 +228,9 @@ def test_arrays_come_from_files_of_arrays_and_nobody_is_told_to_unpickle(tmp_pat
         np.lib.format.write_array_header_1_0(file, header)
     with pytest.raises(InputError, match="cannot be read"):
         read_npy(tmp_path / "long.npy")
+
+
+def test_a_file_is_no_folder_to_write_into(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--out: .*file cannot be written into: it is no folder"):
+        check_can_write_into(tmp_path / "file", "--out")

@@ -14,6 +14,7 @@ from headwise.core.spec import from_data, to_data
 from headwise.core.trust import is_trusted, trust
 from headwise.nets import AttentionShape
 from headwise.tasks.maps import Function
+from headwise.tasks.retrieval import sum_of_maxima
 
 LAYERS = (AttentionShape(heads=2, qk_dim=8, v_dim=8),)
 PLAN = AllocationPlan(
@@ -128,3 +129,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", tmp_path / "a\0b"):
         with pytest.raises(InputError, match="cannot read"):
             read_json(path)
+
+
+def test_whole_numbers_that_numpy_could_not_compute_with_are_no_numbers() -> None:
+    task = to_data(sum_of_maxima(4, intrinsic_dim=2))
+    text = json.dumps(task).replace("0.", "1" + "0" * 30 + ", 0.", 1)
+    with pytest.raises(InputError, match="accepted is"):
+        from_data(json.loads(text))

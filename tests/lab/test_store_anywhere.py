@@ -156,6 +156,22 @@ def test_a_folder_and_impossible_names_are_no_store(tmp_path: Path) -> None:
             Store(tmp_path, write=write)
         with pytest.raises(InputError):
             Store(tmp_path / "a\0b.db", write=write)
+    os.mkfifo(tmp_path / "pipe.db")
+    (tmp_path / "around.db").symlink_to(tmp_path / "around.db")
+    there = sorted(tmp_path.iterdir())
+    for name, why in {"pipe.db": "a device or a pipe", "around.db": "Too many levels"}.items():
+        for write in (False, True):
+            with pytest.raises(InputError, match=f"cannot be a store: .*{why}"):
+                Store(tmp_path / name, write=write)
+    assert sorted(tmp_path.iterdir()) == there  # no lock is left beside a device
+
+
+def test_an_empty_file_becomes_a_store_and_is_not_somebody_elses(tmp_path: Path) -> None:
+    (tmp_path / "a.db").touch()
+    with pytest.raises(InputError, match="is empty: no study was run into it yet"):
+        Store(tmp_path / "a.db")
+    Store(tmp_path / "a.db", write=True).close()
+    Store(tmp_path / "a.db").close()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import headwise.report
 from headwise.core.errors import InputError
 from headwise.report import theme
-from headwise.report.files import figure_files, printed, save_chart
+from headwise.report.files import figure_files, printed, save_chart, svg_of
 from headwise.report.pages.markup import inline_json, linked
 
 FOLDER = Path(headwise.report.__file__).parent
@@ -88,3 +88,9 @@ def test_numbers_of_arxiv_become_links_and_names_stay_text() -> None:
     assert 'href="https://arxiv.org/abs/2510.06662"' in linked("see arXiv 2510.06662, table 2")
     assert linked("<script>") == "&lt;script&gt;"
     assert linked("0.2510 and 12.3") == "0.2510 and 12.3"
+
+
+def test_a_number_of_any_size_is_drawn() -> None:
+    data = {"values": [{"x": 1, "y": 10**35}, {"x": 2, "y": 10**36}]}
+    encoding = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "nominal"}}
+    assert "1e+35" in svg_of({"data": data, "mark": "point", "encoding": encoding})

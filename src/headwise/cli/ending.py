@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headwise.core.errors import InputError, WorkLost
+from headwise.core.files import reason
 
 GATE_FAILED = 1  # an answer, and it is no: a quality gate, a certificate, runs that failed
 UNUSABLE_INPUT = 2
@@ -28,6 +29,11 @@ _NO_CONTROL = {code: "�" for code in (*range(32), *range(127, 160)) if chr(cod
 def plain(text: object) -> str:
     """Text from anywhere for rich: neither `[x]` nor a terminal's control characters act."""
     return escape(str(text).translate(_NO_CONTROL))
+
+
+def console(stderr: bool = False) -> Console:
+    """Where sentences go; `module:name:` in one stays what it is, and becomes no emoji."""
+    return Console(stderr=stderr, emoji=False)
 
 
 def run_to_the_end(command: Callable[[], object]) -> None:
@@ -49,6 +55,10 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except BrokenPipeError:
         _leave_nothing_to_flush()
         sys.exit(NOBODY_READS)
+    except OSError as error:  # of the machine: a full disk behind standard output, a lost medium
+        _leave_nothing_to_flush()
+        _say(f"cannot go on: {error.filename or 'standard output or a file'}: {reason(error)}")
+        sys.exit(UNUSABLE_INPUT)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
             _leave_nothing_to_flush()
@@ -79,7 +89,7 @@ def kept_in(store: Path, what: str) -> Iterator[None]:
 
 def _say(sentence: object) -> None:
     text = f"headwise: {sentence}".translate(_NO_CONTROL)
-    Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from datetime import timedelta
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from headwise.cli.ending import console
 from headwise.core.progress import OnProgress
 
 LINE_SECONDS = 10.0
@@ -22,26 +23,26 @@ _SETTLING_SECONDS = 1.0  # what is reported finished this early was finished bef
 
 
 @contextmanager
-def progress_bar(what: str, console: Console | None = None) -> Iterator[OnProgress]:
+def progress_bar(what: str, shown_on: Console | None = None) -> Iterator[OnProgress]:
     """Yields the function to call with the finished fraction and what is being done now.
 
     `what` is shown until the work says better. The bar goes to standard error and is wiped when
     the work is done, so that what a command prints stands alone.
     """
-    console = console or Console(stderr=True)
+    terminal = shown_on or console(stderr=True)
     left = _TimeLeft()
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("left {task.fields[left]}"),
-        console=console,
+        console=terminal,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not terminal.is_terminal,
     ) as bar:
         task = bar.add_task(what, total=1.0, left=UNKNOWN)
-        log = _Log(what, left, console)
+        log = _Log(what, left, terminal)
 
         def on_progress(fraction: float, doing: str) -> None:
             log.fraction, log.doing = fraction, doing or what

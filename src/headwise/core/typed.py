@@ -17,6 +17,8 @@ _WORDS: dict[Any, str] = {
     type(None): "null",
 }
 
+_EXACT = 2**53  # whole numbers up to here are numbers of double precision; numpy counts on it
+
 
 @cache
 def field_types(cls: type) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def fits(value: Any, wanted: Any) -> bool:
     if wanted is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if wanted is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, float) or (fits(value, int) and abs(value) <= _EXACT)
     if wanted in _WORDS:
         return isinstance(value, wanted)
     origin, parts = get_origin(wanted), get_args(wanted)

@@ -10,6 +10,7 @@ log there, a copy of both is read, so that no record is missed.
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -60,14 +61,18 @@ def real_path(path: str | Path) -> Path:
     """The store's own name where `path` is a link to it, else the name as it was given."""
     path = Path(path)
     try:
-        return Path(os.path.realpath(path)) if path.is_symlink() else path
+        real = Path(os.path.realpath(path)) if path.is_symlink() else path
+        mode = real.stat().st_mode if os.path.lexists(real) else stat.S_IFREG
     except (OSError, ValueError) as error:
         raise InputError(f"{str(path)!r} cannot be a store: {reason(error)}") from error
+    folder = stat.S_ISDIR(mode)
+    require(not folder, f"{path} is a folder; a store is a file, such as {path}/headwise.db")
+    require(stat.S_ISREG(mode), f"{path} cannot be a store: it is a device or a pipe")
+    return real
 
 
 def connect(path: Path, write: bool) -> sqlite3.Connection:
     """A connection to the database, or for a reader to what the database holds now."""
-    require(not path.is_dir(), f"{path} is a folder; a store is a file, such as {path}/headwise.db")
     try:
         if write:
             return sqlite3.connect(path, isolation_level=None)

@@ -71,7 +71,9 @@ class Store:
         (application,) = database.execute("PRAGMA application_id").fetchone()
         (version,) = database.execute("PRAGMA user_version").fetchone()
         (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        new = write and tables == 0 and application == 0
+        empty = tables == 0 and application == 0
+        require(write or not empty, f"{self.path} is empty: no study was run into it yet")
+        new = write and empty
         require(
             new or application == _APPLICATION_ID,
             f"{self.path} is a database of another program, not a headwise store",

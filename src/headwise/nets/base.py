@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing, read_spec, write_file
+from headwise.core.files import appearing, is_file, read_spec, write_file
 from headwise.core.spec import to_data
 from headwise.nets.shape import AttentionShape
 
@@ -124,7 +124,7 @@ class Net(nn.Module, Generic[ShapeT]):
     def from_pretrained(cls, folder: str | Path) -> Self:
         """Read what `save_pretrained` wrote."""
         files = [Path(folder, name) for name in (CONFIG, WEIGHTS)]
-        require(all(file.is_file() for file in files), f"{folder} holds no {CONFIG} with {WEIGHTS}")
+        require(all(map(is_file, files)), f"{folder} holds no {CONFIG} with {WEIGHTS}")
         shape = read_spec(files[0], cls.described)
         try:
             weights = load_file(files[1])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import check_can_write_into, write_file
+from headwise.core.files import check_can_write_into, is_folder, write_file
 from headwise.core.trust import trust as trust_modules
 from headwise.lab.result import StudyResult
 from headwise.lab.stand_in import stand_in
@@ -59,7 +59,7 @@ def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
     Every study's report is written to a folder beside the page, and linked.
     """
     folder = Path(folder)
-    require(folder.is_dir(), f"there is no folder {folder}")
+    require(is_folder(folder), f"there is no folder {folder}")
     target = folder if out is None else Path(out)
     check_can_write_into(target, "--out (in Python out=)")
     entries = []

@@ -54,7 +54,16 @@ class PaperFigure:
 def svg_of(chart: alt.TopLevelMixin | Mapping[str, Any]) -> str:
     """A chart as SVG."""
     data = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
-    return str(vl_convert.vegalite_to_svg(data, vl_version=_VERSION))
+    return str(vl_convert.vegalite_to_svg(_drawable(data), vl_version=_VERSION))
+
+
+def _drawable(data: Any) -> Any:
+    """Whole numbers of more than 53 bits, such as a count of parameters, as JavaScript has them."""
+    if isinstance(data, dict):
+        return {key: _drawable(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_drawable(value) for value in data]
+    return float(data) if type(data) is int and abs(data) > 2**53 else data
 
 
 def printed(chart: alt.TopLevelMixin) -> PaperFigure:

@@ -96,6 +96,10 @@ def show(study: Study | str) -> dict[str, Any]:
 
 def _import_study(address: str) -> Study:
     module, _, attribute = address.partition(":")
+    require(
+        all(name.isidentifier() for name in (*module.split("."), attribute)),
+        f"no study at {address!r}: an address is module:NAME, such as my_studies:MINE",
+    )
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)

@@ -119,6 +119,7 @@ def probe_eval(
     check_whole(seed, "seed", 0)
     check_whole(first, "first", 0)
     check_whole(samples, "samples", 1)
+    require(seconds > 0, f"seconds is {seconds}; an attempt takes some time, a number above 0")
     require(data or function, "try the probe on data, on the function, or on both; not on nothing")
     place = Place(on, jobs, gpus_per_job, device)
     require(zoo or (out is None and figure is None), "out and figure belong to zoo")

@@ -4,7 +4,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from headwise.cli.ending import console
 
 
 class Device(StrEnum):
@@ -33,4 +34,4 @@ LOCAL = "local"
 
 def say_failed(sentence: str) -> None:
     """On standard error: what failed although nothing was wrong with the input."""
-    Console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)
+    console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
+from headwise.core.files import is_file, is_folder
 from headwise.core.spec import from_data
 from headwise.pretrained.adapters import family_of, require_supported
 from headwise.pretrained.model.apply import install
@@ -118,7 +119,7 @@ def load_tokenizer(name: str | Path) -> Any:
 
 def _config(name: str | Path) -> Any:
     folder = Path(name)
-    if folder.exists():
+    if is_file(folder) or is_folder(folder):
         _require_checkpoint(folder)
     try:
         config = transformers().AutoConfig.from_pretrained(str(name), trust_remote_code=False)

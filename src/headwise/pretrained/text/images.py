@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
+from headwise.core.files import is_folder
 from headwise.pretrained.text.calibration import Material, every_fifth, spread
 
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
@@ -34,7 +35,7 @@ def _read_images(folder: Path, size: int, count: int) -> Tensor:
         from PIL import Image
     except ImportError as error:
         raise InputError("reading images needs Pillow: pip install pillow") from error
-    require(folder.is_dir(), f"{folder} is not a folder of images")
+    require(is_folder(folder), f"{folder} is not a folder of images")
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGE_SUFFIXES)
     require(bool(paths), f"{folder} has no image ({', '.join(sorted(_IMAGE_SUFFIXES))})")
     pixels = []

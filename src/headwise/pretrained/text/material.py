@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
+from headwise.core.files import is_file, is_folder
 from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import MaskedToken, NextToken
 from headwise.pretrained.measure.objectives import Embedding, objective_for
@@ -178,7 +179,8 @@ def check_source(text: Source, eval_text: str | Path | None = None) -> None:
     """Refuse, before a model is loaded, what is not there."""
     for place in (text, eval_text):
         if isinstance(place, str | Path):
-            require(Path(place).exists(), f"cannot read {place}: no such file or folder")
+            there = is_file(Path(place)) or is_folder(Path(place))
+            require(there, f"cannot read {place}: no such file or folder")
     require(
         eval_text is None or not isinstance(text, Material),
         "ready batches have their held-out ones: leave eval_text out",

@@ -9,6 +9,7 @@ from headwise.core.errors import require
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.tasks import Retrieval
+from headwise.theory.checks import positive, whole
 from headwise.training import Training, train
 
 _BUILT_ERROR = 1e-3  # certified, of the networks that stand beside the trained ones
@@ -35,6 +36,10 @@ def trained_witnesses(
     the search; see `headwise.build.witness`.
     """
     require(seeds >= 1, f"seeds is {seeds}; the least is 1")
+    whole("search_steps", search_steps, least=2)  # what the search would refuse after the training
+    whole("seed", seed, least=0)
+    if reach is not None:
+        positive("reach", reach)
     place = find_device(device)
     trained = {}
     for done, count in enumerate(heads):
