@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from headwise.core.errors import InputError
 from headwise.core.spec import spec
 from headwise.lab.kinds import Column, Kind, Reading, one_by_one, register
 from headwise.lab.result import StudyResult
@@ -15,14 +16,22 @@ from headwise.lab.run import Run
 from headwise.lab.store import Store
 from headwise.lab.study import Tier
 from headwise.lab.work import failed_record, perform
-from headwise.report.build import write_report
+from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
 from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
-from headwise.report.result_page import page, page_of
+from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
-from page_samples import ERROR, HOSTILE, SAMPLE, sample_inspection, sample_result, samples
+from page_samples import (
+    ERROR,
+    HOSTILE,
+    SAMPLE,
+    sample_finding,
+    sample_inspection,
+    sample_result,
+    samples,
+)
 
 
 @pytest.fixture(scope="module")
@@ -199,3 +208,23 @@ def test_a_logarithmic_axis_invents_no_number_for_zero(hard: StudyResult) -> Non
     assert summary.loc[3, "stuck"] == 0
     lines = [rows for rows in frames if "error_min" in rows and "seeds" in rows]
     assert all((rows["error_min"] > 0).all() for rows in lines)
+
+
+def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: Path) -> None:
+    folder, empty = tmp_path / "results", tmp_path / "empty"
+    folder.mkdir()
+    empty.mkdir()
+    write_page(sample_finding(), folder / "probe.html")
+    (folder / "other.html").write_text("<html><title>another's</title></html>")
+    lie = '<meta name="headwise" content="[1]">'
+    (folder / "broken.html").write_text(lie)
+    text = report(folder, all=True).read_text()
+    assert 'href="probe.html"' in text
+    assert "93% probable" in text
+    assert "0 studies, 1 result." in text
+    assert HOSTILE not in text
+    assert "another&#39;s" not in text
+    again = report(folder, all=True).read_text()  # the index itself is no entry
+    assert "0 studies, 1 result." in again
+    with pytest.raises(InputError, match="no store with a finished study, and no page"):
+        report(empty, all=True)

@@ -48,10 +48,11 @@ def continuations(
             (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
             min(len(first), len(second)),
         )
-        texts = (tokenizer.decode(ids, skip_special_tokens=True) for ids in (first, second))
-        found.append(
-            Continuation(tokenizer.decode(prompt[0], skip_special_tokens=True), *texts, equal)
+        begun, before, after = (
+            str(tokenizer.decode(ids, skip_special_tokens=True))
+            for ids in (prompt[0], first, second)
         )
+        found.append(Continuation(begun, before, after, equal))
     return found
 
 
