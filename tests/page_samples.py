@@ -8,10 +8,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from headwise.advise.plan import plan
 from headwise.advise.probe.finding import COLUMNS, Finding
+from headwise.build import frontier, retrieval, witness
 from headwise.core.spec import spec
 from headwise.lab.kinds import Column, Kind, Quantity, Reading, one_by_one, register
 from headwise.lab.result import StudyResult
@@ -19,12 +21,25 @@ from headwise.lab.run import Run
 from headwise.lab.store import Store
 from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.lab.work import perform
+from headwise.nets import ClassTokenNet, ClassTokenShape
+from headwise.pretrained._evaluate import Evaluation, TextVerdict
+from headwise.pretrained.closeup.heads import AttendedText, HeadProfiles
+from headwise.pretrained.closeup.sizes import SizePoint
+from headwise.pretrained.closeup.texts import Continuation
+from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape
+from headwise.pretrained.speed import Pairwise
 from headwise.report.build import write_report
 from headwise.report.pages.calculator import calculator_page
+from headwise.report.pages.content import Live
 from headwise.report.pages.index import IndexEntry, index_page
+from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page
+from headwise.tasks import sum_of_maxima
+from headwise.theory.head_count import phase_map
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<script>window.broken = 1</script> \"quoted\" 'names' <!-- and </script>"
@@ -143,8 +158,34 @@ def sample_inspection() -> Inspection:
         ]
     )
     found = ["one head carries half of the importance", "later layers do not saturate more"]
-    nothing = pd.DataFrame()
-    return Inspection(HOSTILE, heads, errors, nothing, found, "nats a token", "loss", "some text")
+    return Inspection(
+        name=HOSTILE,
+        heads=heads,
+        errors=errors,
+        sizes=pd.DataFrame(),
+        findings=found,
+        unit="nats a token",
+        objective="loss",
+        calibration="some text",
+        profiles=sample_profiles(),
+    )
+
+
+def sample_profiles() -> HeadProfiles:
+    """Every head of layer l attends to the token l + 1 places before, and else to the first."""
+    tokens = ["<s>", "<script>window.broken = 1</script>", "once", '"', "upon", "a"]
+    weights = {}
+    for layer in range(3):
+        rows = np.zeros((4, len(tokens), len(tokens)))
+        for at in range(len(tokens)):
+            rows[:, at, max(0, at - layer - 1)] = 1.0
+        weights[layer] = rows
+    return HeadProfiles(
+        spectra={layer: np.tile(0.5 ** np.arange(8.0), (4, 1)) for layer in range(3)},
+        reach={layer: np.tile([0.1, 0.6, 0.3], (4, 1)) for layer in range(3)},
+        distances=["0", "1", "2–3"],
+        texts=[AttendedText(tokens, weights)],
+    )
 
 
 def sample_finding() -> Finding:
@@ -158,13 +199,66 @@ def sample_finding() -> Finding:
     return Finding(f"3 heads {HOSTILE}.", 3, "more samples", (3, 4), 0.93, evidence, ("A note.",))
 
 
+def sample_compression() -> Compressed:
+    """Two layers of four heads at a quarter less; sizes to choose from and a text, made up."""
+
+    def shape(qk_dim: int) -> LayerShape:
+        groups = (GroupShape(heads=(head,), qk_dim=qk_dim, v_dim=6) for head in range(3))
+        return LayerShape(groups=(*groups, GroupShape(heads=(), qk_dim=0, v_dim=0)))
+
+    def point(method: str, kept: float, damage: float | None) -> SizePoint:
+        known = {} if damage is None else {"low": damage / 2, "high": 2 * damage}
+        layers = (shape(round(8 * kept)),) * 2
+        return SizePoint(method, kept, layers, (kept, kept), 0.1 / kept, damage, **known)
+
+    sizes = [point("fisher", 0.5, 0.3), point("fisher", 0.6, None), point("fisher", 0.75, 0.1)]
+    identity = {"heads": 4, "head_dim": 8, "kv_heads": 4, "layers": 2}
+    verdict = TextVerdict("some text", 0.11, 0.05, 0.2, 7, 1000, Pairwise(2.0, 2.1))
+    judged = Evaluation(
+        objective="loss",
+        unit="nats/token",
+        verdicts=[verdict],
+        attention_parameters=Pairwise(400, 300),
+        parameters=Pairwise(1000, 900),
+        cache_bytes_per_token=Pairwise(64, 48),
+        attention_flops_per_token=Pairwise(1e4, 8e3),
+        latency_ms={"a generated token": Pairwise(2.0, 2.4)},
+    )
+    return Compressed(
+        name=HOSTILE,
+        model=None,
+        plan=CompressionPlan(model=identity, method="fisher", layers=(shape(6),) * 2),
+        evaluation=judged,
+        certificates=[],
+        recovery=[],
+        calibration="some text",
+        sizes=[*sizes, point("random", 0.75, 0.9)],
+        texts=[Continuation(f"Once {HOSTILE}", "upon a time", "there was", 1)],
+    )
+
+
+TASK = sum_of_maxima(5, intrinsic_dim=2, token_dim=2)
+
+
 def samples() -> dict[str, Any]:
     """A result of each kind, by the name of its page."""
+    net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=1), seed=0)
     return {
         "inspection": sample_inspection(),
+        "compression": sample_compression(),
         "finding": sample_finding(),
         "plan": plan(layers=4, width=64, length=32, budget=4 * 64 * 64 * 4),
+        "built": retrieval(TASK, error=0.1),
+        "witness": witness(net, TASK, steps=5, starts=4),
+        "frontier": frontier(lengths=[16], errors=(0.1, 0.05)),
+        "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), 4, 2),
     }
+
+
+def live_page(result: StudyResult, fraction: float) -> str:
+    """The study's page while it runs."""
+    doing = f"{round(24 * fraction)}/24 runs, 12 steps/s"
+    return render_page(study_page(result, Live(fraction, doing, "0:01:00")))
 
 
 def write_pages(folder: Path) -> dict[str, Path]:
@@ -175,6 +269,7 @@ def write_pages(folder: Path) -> dict[str, Path]:
     texts = {name: page(each) for name, each in samples().items()}
     texts["calculator"] = render_page(calculator_page())
     texts["index"] = render_page(index_page([entry]))
+    texts["live"] = live_page(result, 0.25)
     for name, text in texts.items():
         found[name] = folder / f"{name}.html"
         found[name].write_text(text)

@@ -10,8 +10,13 @@ import pandas as pd
 import pytest
 
 from headwise.theory.head_count import lower_bound_exponent
+from headwise.theory.rank import error_lower_bound, heads_needed
 
-KINDS = ("study", "inspection", "finding", "plan", "index", "calculator")
+KINDS = (
+    *("study", "inspection", "compression", "finding", "plan", "index", "calculator"),
+    *("built", "witness", "frontier", "phase-map"),
+)
+DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
 WIDTHS = (390, 768, 1280, 1920)
 
 
@@ -58,9 +63,12 @@ def test_a_page_fits_every_width_and_is_accessible(
 
 
 def test_figures_are_there_without_javascript(browser: Any, pages: dict[str, Path]) -> None:
-    for kind in ("study", "finding", "plan", "index"):
+    for kind in DRAWN:
         with opened(browser, pages[kind], java_script_enabled=False) as tab:
             assert tab.locator(".chart svg .mark-symbol, .chart svg .mark-rect").count() > 0, kind
+    with opened(browser, pages["inspection"], java_script_enabled=False) as tab:
+        assert tab.locator(".grid button").count() == 12
+        assert tab.locator("#L1H2").inner_text() == "1"
 
 
 def test_a_point_tells_the_tables_value(
@@ -108,6 +116,7 @@ def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Pat
     with opened(browser, pages["inspection"], "#L1H2") as tab:
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 2"
         assert tab.locator("#pinned .curve circle").count() == 3
+        assert tab.locator("#pinned .small-figure").count() == 3  # spectrum and reach, too
         tab.locator("#pinned a").click()
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 3"
         tab.locator("#measure").select_option("size_at_1pct")
@@ -134,7 +143,68 @@ def test_the_calculator_computes_what_the_theory_does(browser: Any, pages: dict[
         assert each["verdict"] == str(bound.verdict), point
         assert (each["value"] is None) == (bound.value is None), point
         assert (each["value"] or 0.0) == pytest.approx(bound.value or 0.0, rel=1e-9), point
-    assert "3 of 4 heads" in answer
+    assert "3 heads for 4 features" in answer
+
+
+def test_the_calculator_bounds_low_rank_as_the_theory_does(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    rng = np.random.default_rng(1)
+    dims = rng.integers(2, 129, 1000)
+    ranks = [int(rng.integers(1, dim + 1)) for dim in dims]
+    heads = 2 ** rng.integers(0, 17, 1000)
+    points = [[int(d), r, int(h)] for d, r, h in zip(dims, ranks, heads, strict=True)]
+    with opened(browser, pages["calculator"]) as tab:
+        seen = tab.evaluate("points => points.map(p => rankBound(...p))", points)
+        needed = tab.evaluate("headsNeeded(32, 4, 0.15)")
+        tab.locator("#slider-rank").fill("2")
+        assert "8 heads of rank 2" in tab.locator("#rank-answer").inner_text()
+    for point, each in zip(points, seen, strict=True):
+        bound = error_lower_bound(*point)
+        assert (each["verdict"] == "not applicable") == (point[0] == point[1]), point
+        assert (each["value"] or 0.0) == pytest.approx(bound.value or 0.0, rel=1e-9, abs=1e-9), (
+            point
+        )
+    assert needed == heads_needed(32, 4, 0.15).value
+
+
+def test_a_token_shows_where_it_looks(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["inspection"], "#L1H2") as tab:
+        tokens = tab.locator(".tokens button")
+        assert tokens.count() == 6
+        assert tokens.nth(1).inner_text() == "<script>window.broken = 1</script>"
+        tokens.nth(4).hover()
+        said = tab.locator(".tokens + p").inner_text()
+        assert said == "“upon” attends most to “once”: 100 %."
+
+
+def test_a_slider_goes_along_the_sizes(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["compression"]) as tab:
+        says = tab.locator("#size-says")
+        assert says.inner_text().startswith("75 % kept: damage 0.100 [0.0500, 0.200] measured")
+        tab.locator("#size").fill("1")
+        assert says.inner_text() == "60 % kept: damage 0.167 predicted, not measured, nats/token."
+        assert tab.locator("#size-bars .small-figure").count() == 4
+        assert tab.locator("table.bars tbody tr").count() == 5
+        assert "upon a time" in tab.locator(".texts").inner_text()
+
+
+def test_a_live_page_renews_itself(browser: Any, pages: dict[str, Path], at: Any) -> None:
+    path = pages["live"]
+    with opened(browser, path) as tab:
+        assert "6/24 runs, 12 steps/s, time left 0:01:00" in tab.locator("#live").inner_text()
+        path.write_text(path.read_text().replace("6/24 runs", "18/24 runs"))
+        tab.wait_for_function("document.querySelector('#live')?.innerText.includes('18/24')")
+
+
+def test_a_page_prints_whole_on_a4(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["study"]) as tab:
+        tab.emulate_media(media="print")
+        tab.set_viewport_size({"width": 688, "height": 970})  # A4 without its margins
+        tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert tab.locator("details:not([open])").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 688
+        assert tab.pdf(format="A4").startswith(b"%PDF")
 
 
 @pytest.fixture

@@ -2,20 +2,36 @@
 
 import doctest
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from headwise.core.errors import InputError
+from headwise.core.spec import spec
+from headwise.lab.kinds import Column, Kind, Reading, one_by_one, register
 from headwise.lab.result import StudyResult
-from headwise.report.build import write_report
+from headwise.lab.run import Run
+from headwise.lab.store import Store
+from headwise.lab.study import Tier
+from headwise.lab.work import failed_record, perform
+from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
 from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
-from headwise.report.result_page import page, page_of
+from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
-from page_samples import HOSTILE, sample_inspection, sample_result, samples
+from page_samples import (
+    ERROR,
+    HOSTILE,
+    SAMPLE,
+    sample_finding,
+    sample_inspection,
+    sample_result,
+    samples,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +87,6 @@ def test_the_table_has_no_empty_interval_and_no_nan(result: StudyResult) -> None
 
 
 def test_terminal_and_page_have_one_mean(result: StudyResult) -> None:
-    from dataclasses import replace
-
     by_mean = replace(result, study=replace(result.study, score="mean"))
     summary = by_mean.summary.set_index(["heads", "length"])["error_mean"]
     assert by_mean.first_table.stack().tolist() == pytest.approx(summary.tolist())
@@ -118,3 +132,99 @@ def test_a_map_uses_logarithmic_shades_where_one_head_would_drown_the_rest() -> 
     assert sum(0.05 < each < 0.95 for each in depth) >= 8
     assert not shades(heads["size_at_1pct"])[1]
     assert shades(pd.Series([float("nan"), float("nan")]))[0] == [0, 0]
+
+
+HARD = {1: (float("nan"),), 2: (float("inf"), 1e-2), 3: (0.0, 1e-3), 4: (1e-5,)}
+
+
+@spec
+class Hard:
+    """A task whose error is what its name says: none, endless, zero, or of one seed alone."""
+
+    heads: int
+    length: int = 8
+
+
+def hard_reading(run: Run) -> Reading:
+    return Reading(HARD[run.task.heads][run.seed])
+
+
+register(
+    Kind(
+        name="page-hard",
+        error=ERROR,
+        columns=(Column("heads", "heads", symbol="h"), Column("length", "length", "tokens", "T")),
+        describe=lambda run: {"heads": run.task.heads, "length": run.task.length},
+        perform=one_by_one(hard_reading, ERROR, "table"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
+    """A store with errors that are no numbers, endless or zero, one seed, a failed run, and a half
+    of what was planned."""
+    planned = [
+        Run(kind="page-hard", task=Hard(heads=heads), seed=seed)
+        for heads in HARD
+        for seed in range(4)
+    ]
+    done = [run for run in planned if run.seed < len(HARD[run.task.heads])]
+    study = replace(
+        SAMPLE, name="hard", tiers={"quick": Tier("nothing", lambda: {"main": planned})}
+    )
+    with Store(tmp_path_factory.mktemp("hard") / "hard.db", write=True) as store:
+        store.plan(study.owner, "quick", {"main": [run.key for run in planned]})
+        for run in done:
+            store.add(perform([run], lambda fraction, doing: None))
+        store.add([failed_record(planned[-1], ValueError("broke <b>down</b>"), 3)])
+        return StudyResult.of(store, study, "quick")
+
+
+def test_a_hard_store_has_a_page_that_says_what_it_lacks(hard: StudyResult) -> None:
+    made = study_page(hard)
+    chips = [chip.text for chip in made.chips]
+    assert "1 run failed" in chips
+    assert "6 of 16 runs finished" in chips
+    text = render_page(made)
+    assert "broke &lt;b&gt;down&lt;/b&gt;" in text
+    table = next(each for each in made.tables if each.title.startswith("The main part"))
+    cells = {row[0]: row[2:5] for row in table.rows}
+    assert cells["1"] == ["", "", "one seed"]
+    assert cells["2"] == ["1.00e-02", "1.00e-02", "one seed"]
+    assert cells["3"] == ["0.00e+00", "0.00e+00", ""]
+    assert cells["4"] == ["1.00e-05", "1.00e-05", "one seed"]
+
+
+def test_a_logarithmic_axis_invents_no_number_for_zero(hard: StudyResult) -> None:
+    figure = draw_all(hard)["drop"]
+    assert "exactly 0" in figure.caption
+    (panel,) = figure.panels.values()
+    frames = [pd.DataFrame(rows) for rows in panel.to_dict()["datasets"].values()]
+    seeds = next(rows for rows in frames if "state" in rows)
+    assert seeds["state"].value_counts().to_dict() == {"trained": 3, "diverged": 2, "zero": 1}
+    summary = hard.summary.set_index("heads")
+    assert summary.loc[3, "error_mean"] == 0
+    assert summary.loc[3, "stuck"] == 0
+    lines = [rows for rows in frames if "error_min" in rows and "seeds" in rows]
+    assert all((rows["error_min"] > 0).all() for rows in lines)
+
+
+def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: Path) -> None:
+    folder, empty = tmp_path / "results", tmp_path / "empty"
+    folder.mkdir()
+    empty.mkdir()
+    write_page(sample_finding(), folder / "probe.html")
+    (folder / "other.html").write_text("<html><title>another's</title></html>")
+    lie = '<meta name="headwise" content="[1]">'
+    (folder / "broken.html").write_text(lie)
+    text = report(folder, all=True).read_text()
+    assert 'href="probe.html"' in text
+    assert "93% probable" in text
+    assert "0 studies, 1 result." in text
+    assert HOSTILE not in text
+    assert "another&#39;s" not in text
+    again = report(folder, all=True).read_text()  # the index itself is no entry
+    assert "0 studies, 1 result." in again
+    with pytest.raises(InputError, match="no store with a finished study, and no page"):
+        report(empty, all=True)

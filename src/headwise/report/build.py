@@ -1,6 +1,7 @@
 """From a store to a folder: report.html, figures as PNG and SVG, and their data."""
 
 from collections.abc import Sequence
+from os.path import relpath
 from pathlib import Path
 
 from headwise.core.errors import InputError, require
@@ -12,7 +13,7 @@ from headwise.lab.store import STUDY, Store
 from headwise.lab.study import Study
 from headwise.lab.table import table
 from headwise.report.files import figure_files, write_files
-from headwise.report.pages.index import IndexEntry, index_page
+from headwise.report.pages.index import IndexEntry, index_page, page_entry
 from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
 from headwise.studies import find_study, is_importable
@@ -54,7 +55,7 @@ def report(
 
 
 def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
-    """One page on every study in the stores of a folder; gives the page's path.
+    """One page on every study in the stores of a folder, and on the pages in it; gives its path.
 
     Every study's report is written to a folder beside the page, and linked.
     """
@@ -65,7 +66,10 @@ def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
     entries = []
     for path in sorted(folder.rglob("*.db")):
         entries += _entries(path, target)
-    require(len(entries) > 0, f"{folder} holds no store with a finished study")
+    for path in sorted(folder.rglob("*.html")):
+        entry = page_entry(path, relpath(path, target))
+        entries += [] if entry is None else [entry]
+    require(len(entries) > 0, f"{folder} holds no store with a finished study, and no page")
     write_file(target / "index.html", render_page(index_page(entries)))
     return target / "index.html"
 

@@ -149,7 +149,8 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     lines = base.mark_line(strokeWidth=2)
     counted = base.transform_filter("datum.network == 'counted'").mark_point(size=30)
     built = base.transform_filter("datum.network == 'built'").mark_point(size=45, filled=True)
-    layers = [lines, counted, built.encode(opacity=alt.value(1))]
+    marks = {"counted": counted, "built": built.encode(opacity=alt.value(1))}
+    layers = [lines, *(mark for name, mark in marks.items() if (here["network"] == name).any())]
     exponent = here["exponent"].iloc[0]
     name = f"{task}, T = {length}"
     if exponent is not None and exponent == exponent:

@@ -48,10 +48,11 @@ def continuations(
             (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
             min(len(first), len(second)),
         )
-        beginning, before, after = (
-            tokenizer.decode(ids, skip_special_tokens=True) for ids in (prompt[0], first, second)
+        begun, before, after = (
+            str(tokenizer.decode(ids, skip_special_tokens=True))
+            for ids in (prompt[0], first, second)
         )
-        found.append(Continuation(beginning, before, after, equal))
+        found.append(Continuation(begun, before, after, equal))
     return found
 
 

@@ -1,8 +1,17 @@
-"""The index of several studies: a row each, with the answer, the verdicts and a small figure."""
+"""The index of results: a row each, with the answer, the verdicts and, of studies, a small figure.
 
+Studies come from stores. Pages of models, plans and probes are read for the summary in their head,
+as text: nothing else of them is used.
+"""
+
+import html
+import json
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 from markupsafe import Markup, escape
 
@@ -43,12 +52,40 @@ class IndexEntry:
         )
 
 
+_SUMMARY = re.compile(r'<meta name="headwise" content="([^"]*)">')
+_HEAD = 20_000  # characters in which a page's summary stands
+_MOODS = ("good", "bad", "open", "untested", "plain")
+
+
+def page_entry(path: Path, link: str) -> IndexEntry | None:
+    """The entry of a page that `headwise inspect`, `compress`, `plan`, `probe` or `build` wrote.
+
+    None for other files, and for studies, which their stores tell more of.
+    """
+    with path.open(encoding="utf-8", errors="replace") as file:
+        found = _SUMMARY.search(file.read(_HEAD))
+    try:
+        told = json.loads(html.unescape(found[1])) if found else {}
+        title, answer, kicker = (str(told[name]) for name in ("title", "answer", "kicker"))
+        chips = [Chip(str(text), str(mood)) for text, mood in told["chips"] if mood in _MOODS]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not kicker.startswith("headwise "):
+        return None
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    about = kicker.partition(" · ")[0]
+    date = written.date().isoformat()
+    return IndexEntry(about, "", title, answer, tuple(chips), date, link, None)
+
+
 def index_page(entries: list[IndexEntry]) -> Page:
-    """The page; tiers of the same study stand side by side."""
+    """The page; tiers of the same study stand side by side, as do pages of one command."""
     numbers = count()
-    studies = dict.fromkeys(entry.study for entry in entries)
+    studies = dict.fromkeys(entry.study for entry in entries if entry.tier)
+    others = dict.fromkeys(entry.study for entry in entries if not entry.tier)
     sections = [
-        _section([entry for entry in entries if entry.study == study], numbers) for study in studies
+        _section([entry for entry in entries if entry.study == study], numbers)
+        for study in (*studies, *others)
     ]
     return Page(
         title="What was asked, and what came out",
@@ -62,7 +99,7 @@ def _count(things: Collection[object], one: str, many: str) -> str:
 
 
 def _section(entries: list[IndexEntry], numbers: "count[int]") -> Html:
-    title = escape(entries[0].title)
+    title = escape(entries[0].title if entries[0].tier else entries[0].study)
     name = escape(entries[0].study)
     cards = Markup("").join(_card(entry, next(numbers)) for entry in entries)
     return Markup(
@@ -75,10 +112,11 @@ def _card(entry: IndexEntry, number: int) -> Html:
     chips = " ".join(
         f'<span class="chip {escape(chip.mood)}">{escape(chip.text)}</span>' for chip in entry.chips
     )
+    named = f"{entry.study}, tier {entry.tier}" if entry.tier else entry.title
     picture = "" if entry.chart is None else static_svg(entry.chart, f"card-{number}")
     drawn = f'<div class="chart" role="img" aria-label="{escape(entry.title)}">{picture}</div>'
     return Markup(
-        f'<article class="panel"><h3><a href="{escape(entry.link)}">{escape(entry.study)}, tier '
-        f'{escape(entry.tier)}</a> <span class="small">{escape(entry.date)}</span></h3>'
+        f'<article class="panel card"><h3><a href="{escape(entry.link)}">{escape(named)}</a> '
+        f'<span class="small">{escape(entry.date)}</span></h3>'
         f"<p>{escape(entry.answer)}</p><p>{chips}</p>{drawn if picture else ''}</article>"
     )

@@ -58,7 +58,8 @@ def verdict_chips(result: StudyResult) -> list[Chip]:
             one, many = _COUNTED.get(status, (status, status))
             chips.append(Chip(f"{number} {one if number == 1 else many}", mood))
     if result.failures:
-        chips.append(Chip(f"{len(result.failures)} runs failed", "bad"))
+        count = len(result.failures)
+        chips.append(Chip(f"{count} run{'' if count == 1 else 's'} failed", "bad"))
     if result.finished < result.planned:
         chips.append(Chip(f"{result.finished} of {result.planned} runs finished", "open"))
     return chips
@@ -158,7 +159,8 @@ def _row(
     least, mean, low, high = (
         _error(row[f"error_{name}"], number) for name in ("min", "mean", "low", "high")
     )
-    cells += [least, mean, f"{low} to {high}" if "" not in (low, high) else "one seed"]
+    alone = "one seed" if row["seeds"] - row["diverged"] <= 1 else ""
+    cells += [least, mean, f"{low} to {high}" if "" not in (low, high) else alone]
     cells.append(str(row["seeds"]))
     cells += [str(row["stuck"])] if result.error.compared_by == "ratio" else []
     cells.append(str(row["diverged"]))

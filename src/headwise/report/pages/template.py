@@ -5,6 +5,7 @@ are drawn again so that they answer to the pointer and to the width of the page.
 (`Content-Security-Policy`) forbids every request, whatever is on it.
 """
 
+import json
 from functools import cache
 from itertools import count
 from typing import Any
@@ -33,6 +34,7 @@ def render_page(page: Page) -> str:
         .render(
             page=page,
             figures=figures,
+            summary=summary_of(page),
             csv=inline_json(page.csv),
             charts=inline_json(specs),
             embed_options=inline_json(EMBED_OPTIONS),
@@ -43,6 +45,13 @@ def render_page(page: Page) -> str:
             untested=[point for point in page.points if point.chip.mood == "untested"],
         )
     )
+
+
+def summary_of(page: Page) -> str:
+    """What an index says of the page, as JSON in its head."""
+    chips = [[chip.text, chip.mood] for chip in page.chips]
+    told = {"title": page.title, "answer": page.answer, "kicker": page.kicker, "chips": chips}
+    return json.dumps(told)
 
 
 def static_svg(chart: Any, prefix: str) -> Html:
