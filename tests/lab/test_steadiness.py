@@ -40,8 +40,10 @@ def near(centre: float, count: int) -> list[float]:
 def test_a_clear_verdict_stands_with_its_interval() -> None:
     verdict = judge(FALL, table(near(1e-2, 8), near(1e-5, 8)))
     assert verdict.status == "holds"
-    assert verdict.same is not None and verdict.same >= 0.95
-    assert verdict.interval is not None and verdict.value is not None
+    assert verdict.same is not None
+    assert verdict.same >= 0.95
+    assert verdict.interval is not None
+    assert verdict.value is not None
     assert BAR < verdict.interval[0] <= verdict.value <= verdict.interval[1]
     assert judge(FALL, table(near(1e-2, 8), near(9e-3, 8))).status == "does not hold"
 
@@ -49,7 +51,8 @@ def test_a_clear_verdict_stands_with_its_interval() -> None:
 def test_a_minimum_that_one_lucky_seed_decides_cannot_be_told() -> None:
     lucky = judge(FALL, table(near(1e-2, 8), [*near(1e-2, 7), 1e-5]))
     assert lucky.status == "cannot tell"
-    assert lucky.same is not None and lucky.same < 0.95
+    assert lucky.same is not None
+    assert lucky.same < 0.95
     assert "other seeds would say the same" in lucky.why
 
 
