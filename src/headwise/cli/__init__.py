@@ -10,7 +10,6 @@ from headwise.cli import (
     build,
     compress,
     convert,
-    evidence,
     inspect,
     plan,
     probe,
