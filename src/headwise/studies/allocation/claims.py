@@ -25,9 +25,9 @@ def no_worse_than_uniform(name: str) -> Callable[[pd.DataFrame], Verdict]:
 def all_equal_to_uniform(results: pd.DataFrame) -> Verdict:
     """Two one-sided tests at 5 % each: in every arm the 90 % interval lies within the margin.
 
-    Refuted where an interval lies beyond it whose level is corrected for the number of comparisons:
-    one of many is soon beyond by chance (Bonferroni). "Not told apart" may be for want of seeds; this
-    says that there is no difference that matters.
+    Refuted where an interval lies beyond it whose level is corrected for the number of comparisons
+    (Bonferroni): one of many is soon beyond by chance. "Not told apart" may be for want of seeds;
+    this says that there is no difference that matters.
     """
     pairs = {
         f"{part} ({arm})": (rows, part)
