@@ -50,7 +50,7 @@ def test_the_encoder_by_hand_finds_the_farthest_point() -> None:
     assert errors[-1] < 0.01
 
 
-@pytest.mark.parametrize("draw", ["aligned", "independent"])
+@pytest.mark.parametrize("draw", ["aligned", "independent", "uniform-angle"])
 def test_random_features_measure_as_their_closed_form_and_stay_above_the_bound(draw: str) -> None:
     task = Neighbours(dim=8, points=2, sampler="orthogonal")
     layer = random_features_layer(8, 256, seed=1, draw=draw)  # type: ignore[arg-type]
@@ -134,3 +134,13 @@ def test_constructions_come_back_from_the_disk(tmp_path: Path) -> None:
 def test_impossible_constructions_are_refused(make, sentence: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+def test_the_published_formula_promises_more_than_its_layer_measures() -> None:
+    task = Neighbours(dim=8, points=2, sampler="orthogonal")
+    layer = random_features_layer(8, 512, seed=1, draw="published")
+    right = random_features_layer(8, 512, seed=1, draw="uniform-angle")
+    found = measure(layer.net, task, 1 << 14)
+    assert layer.error < right.error - 0.005
+    assert found.error - layer.error > 5 * found.standard_error
+    assert found.error > right.error  # weights of a wrong formula are not the best ones

@@ -236,3 +236,13 @@ def test_a_study_on_own_text_reports_and_survives_a_kill(tmp_path: Path) -> None
     page = (tmp_path / "out" / "report.html").read_text()
     assert "nats a byte" in page
     assert not (tmp_path / "a.db.unfinished").exists()
+
+
+def test_equal_is_more_than_not_told_apart() -> None:
+    same = {"uniform": 2.0, "early-heavy": 2.001, "rising": 1.999}
+    assert claims.all_equal_to_uniform(table(same)).status == "holds"
+    assert claims.all_equal_to_uniform(table(same, noise=0.05)).status == "cannot tell"
+    assert claims.all_equal_to_uniform(table(same, seeds=1)).status == "cannot tell"
+    apart = claims.all_equal_to_uniform(table({**same, "rising": 2.1}))
+    assert apart.status == "does not hold"
+    assert "rising (plays)" in apart.numbers

@@ -85,3 +85,29 @@ def test_summaries_give_minimum_mean_interval_and_stuck_seeds() -> None:
     assert row["error_mean"] == pytest.approx(np.exp(logs.mean()))
     assert row["error_low"] == pytest.approx(np.exp(logs.mean() - half), rel=1e-5)
     assert (row["seeds"], row["stuck"], row["diverged"]) == (5, 1, 1)
+
+
+def test_table_2_needs_41_seeds_if_its_numbers_are_means() -> None:
+    assert claims.seeds_for_deviation(*claims.PRINTED) == 41
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_sample_needs_more_seeds_than_it_has(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sample = 10.0 ** rng.uniform(-8, 0, size=int(rng.integers(2, 50)))
+    assert claims.seeds_for_deviation(sample.mean(), 0.999 * sample.std(ddof=1)) <= len(sample)
+    one_large = np.eye(1, len(sample))[0]  # the extreme case: the bound is attained
+    needed = claims.seeds_for_deviation(one_large.mean(), 0.999999 * one_large.std(ddof=1))
+    assert needed == len(sample)
+
+
+def test_minima_are_told_from_means(published: pd.DataFrame) -> None:
+    several = [
+        published.assign(seed=seed, error=published["error"] * k) for seed, k in ((0, 1), (1, 9))
+    ]
+    assert claims.table_2_is_the_minimum(pd.concat(several)).status == "holds"
+    around = [
+        published.assign(seed=seed, error=published["error"] * k)
+        for seed, k in ((0, 0.1), (1, 1.9))
+    ]
+    assert claims.table_2_is_the_minimum(pd.concat(around)).status == "does not hold"

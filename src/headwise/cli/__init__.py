@@ -10,7 +10,6 @@ from headwise.cli import (
     build,
     compress,
     convert,
-    evidence,
     inspect,
     plan,
     probe,
@@ -34,7 +33,7 @@ app.command("compress")(compress.compress)
 app.command("report")(report.report)
 app.command("probe-eval")(probe.probe_eval)
 app.add_typer(study.app, name="study")
-app.add_typer(evidence.app, name="evidence")
+app.add_typer(report.evidence, name="evidence")
 app.add_typer(bound.app, name="bound")
 app.add_typer(build.app, name="build")
 app.add_typer(convert.app, name="convert")

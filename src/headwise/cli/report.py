@@ -1,11 +1,21 @@
-"""`headwise report`: figures and the page, from a store alone."""
+"""`headwise report` and `headwise evidence`: pages from a store, or from shipped tables, alone."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headwise.cli.ending import GATE_FAILED
 from headwise.cli.options.parse import TrustOption
+from headwise.cli.options.where import say_failed
+
+evidence = typer.Typer(
+    no_args_is_help=True, help="What the studies found: tables, pages, their check."
+)
+
+FolderOption = Annotated[Path, typer.Option(help="The folder with the tables and index.html.")]
+DocsOption = Annotated[Path | None, typer.Option(help="The same as a Markdown page.")]
+FOLDER, DOCS = Path("evidence"), Path("docs/evidence.md")
 
 
 def report(
@@ -34,3 +44,45 @@ def report(
     from headwise.report import report
 
     print(report(store, study, tier, out, trust or (), all))
+
+
+@evidence.command()
+def add(
+    store: Annotated[Path, typer.Argument(help="The SQLite file with the results.")],
+    study: Annotated[str | None, typer.Option(help="Which study, if there are several.")] = None,
+    tier: Annotated[
+        str, typer.Option(help="Which tier; it must have been run whole.")
+    ] = "standard",
+    folder: FolderOption = FOLDER,
+) -> None:
+    """Put a study's finished tier into the folder of evidence.
+
+    Example: `headwise evidence add head-count.db`
+    """
+    from headwise.report.evidence import add_evidence
+
+    print(add_evidence(store, study, tier, folder))
+
+
+@evidence.command()
+def page(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
+    """Make the pages from the tables."""
+    from headwise.report.evidence import write_evidence
+
+    print(write_evidence(folder, docs))
+
+
+@evidence.command()
+def check(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
+    """Recompute every claim, figure and sentence from the tables, without training.
+
+    Exit code 0: pages, tables and studies agree; 1: they do not, and each disagreement is printed.
+    """
+    from headwise.report.evidence import check_evidence
+
+    wrong = check_evidence(folder, docs)
+    for each in wrong:
+        say_failed(each)
+    if wrong:
+        raise typer.Exit(GATE_FAILED)
+    print("Pages, tables and studies agree.")

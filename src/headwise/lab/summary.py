@@ -17,8 +17,9 @@ def summarise(
 
     `error_min` is the smallest over seeds; `error_mean` is the geometric mean, for errors span
     decades, and `error_low`..`error_high` its 95 % t-interval, over the seeds that did not
-    diverge. `stuck` counts seeds more than ten times above the best that is not zero. Of
-    differences, which may be negative, the mean is arithmetic and no seed counts as stuck.
+    diverge; `error_average` is the arithmetic mean, which papers print. `stuck` counts seeds more
+    than ten times above the best that is not zero. Of differences, which may be negative, the
+    mean is arithmetic and no seed counts as stuck.
     """
     rows = []
     names = ["part", *setting]
@@ -47,6 +48,7 @@ def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
     return {
         "error_min": float(errors.min()) if len(errors) else np.nan,
         "error_mean": float(mean),
+        "error_average": float(errors.mean()) if len(errors) else np.nan,
         "error_low": float(low),
         "error_high": float(high),
         "stuck": stuck,

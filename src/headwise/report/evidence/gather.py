@@ -86,6 +86,8 @@ class PaperEvidence:
         counts = Counter(verdict.status for each in self.studies for _, verdict in each.verdicts)
         tested = sum(counts.values()) - counts["not tested"]
         unrun = sum(each.found is None for each in self.studies)
+        if unrun == len(self.studies):
+            return f"Not run yet: none of its {unrun} studies." if unrun > 1 else "Not run yet."
         said = f"{counts['holds']} of {tested} tested claims hold"
         said += f", {counts['does not hold']} do not, {counts['cannot tell']} cannot be told"
         if unrun:

@@ -137,11 +137,12 @@ def _comparison(result: StudyResult, title: str, parts: list[str]) -> PageTable:
     columns += ["smallest", mean, "95 % interval", "seeds", *(["stuck"] if ratio else [])]
     columns += ["diverged"]
     with_published = bool(merged["error"].notna().any())
-    columns += ["published", "ours/published"] if with_published else []
+    columns += ["published", "smallest/published", "mean/published"] if with_published else []
     rows = [_row(result, row, settings, with_published) for row in merged.to_dict("records")]
     unit = f" In {result.error.unit}." if result.error.unit else ""
     stuck = " Stuck: seeds more than 10× above the best." if ratio else ""
-    note = f"{result.error}{unit} The mean is over seeds, with its 95 % interval.{stuck}"
+    like = " Means are compared as arithmetic ones, as papers print them." if with_published else ""
+    note = f"{result.error}{unit} The mean is over seeds, with its 95 % interval.{stuck}{like}"
     return PageTable(title, columns, rows, note)
 
 
@@ -165,8 +166,10 @@ def _row(
     cells += [str(row["stuck"])] if result.error.compared_by == "ratio" else []
     cells.append(str(row["diverged"]))
     if with_published:
-        ratio = row["error_min"] / row["error"]
-        cells += [_error(row["error"], number), f"{ratio:.2g}×" if np.isfinite(ratio) else ""]
+        cells.append(_error(row["error"], number))
+        for ours in ("error_min", "error_average"):
+            ratio = row[ours] / row["error"]
+            cells.append(f"{ratio:.2g}×" if np.isfinite(ratio) else "")
     return cells
 
 

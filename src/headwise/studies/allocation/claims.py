@@ -25,19 +25,26 @@ def no_worse_than_uniform(name: str) -> Callable[[pd.DataFrame], Verdict]:
 def all_equal_to_uniform(results: pd.DataFrame) -> Verdict:
     """Two one-sided tests at 5 % each: in every arm the 90 % interval lies within the margin.
 
-    Refuted where a 90 % interval lies beyond it. "Not told apart" may be for want of seeds; this
-    says that there is no difference that matters.
+    Refuted where an interval lies beyond it whose level is corrected for the number of comparisons
+    (Bonferroni): one of many is soon beyond by chance. "Not told apart" may be for want of seeds;
+    this says that there is no difference that matters.
     """
-    gaps = {
-        f"{part} ({arm})": gap
+    pairs = {
+        f"{part} ({arm})": (rows, part)
         for arm, rows in _arms(results)
         for part in sorted(set(rows["part"]) - {UNIFORM})
-        if (gap := paired(rows, part, UNIFORM, level=0.9)) is not None
+        if paired(rows, part, UNIFORM) is not None
     }
-    if not gaps:
+    if not pairs:
         return NOT_TESTED
+
+    def at(level: float) -> dict[str, Interval]:
+        found = {name: paired(*pair, UNIFORM, level) for name, pair in pairs.items()}
+        return {name: gap for name, gap in found.items() if gap is not None}
+
+    gaps, strict = at(0.9), at(1 - 0.1 / len(pairs))
     widest = max(gaps, key=lambda name: abs(gaps[name].mean))
-    beyond = [n for n, gap in gaps.items() if gap.low > MARGIN or gap.high < -MARGIN]
+    beyond = [n for n, gap in strict.items() if gap.low > MARGIN or gap.high < -MARGIN]
     inside = [n for n, gap in gaps.items() if gap.low > -MARGIN and gap.high < MARGIN]
     numbers = (
         f"{len(inside)} of {len(gaps)} are equal to uniform within ±{MARGIN:g} nats a byte; "
