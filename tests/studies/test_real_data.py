@@ -120,6 +120,15 @@ def test_one_seed_tells_nothing() -> None:
     assert claims.rises_with_heads(results).status == "undecided"
 
 
+def test_unlike_changes_are_not_compared() -> None:
+    """As after an interrupted run, which has the wide networks only."""
+    results = table(by_width)
+    for missing in (results["total_width"] < 16, results["length"].eq(8) & (results["heads"] == 1)):
+        found = CONCLUDE(results[~missing])
+        assert found.value is None
+        assert found.settled_by == "finishing the study"
+
+
 def test_effects_have_the_size_that_was_put_in() -> None:
     results = table(by_width, noise=0.001)
     assert effect(results, FIXED_HEADS).interval.mean == pytest.approx(0.6, abs=0.005)  # type: ignore[union-attr]
@@ -157,7 +166,8 @@ def test_a_fit_finds_what_was_put_in_and_says_when_it_cannot() -> None:
 @pytest.mark.parametrize("tier", ["quick", "standard", "full"])
 def test_arms_are_matched_and_share_their_runs(name: str, tier: str) -> None:
     parts = STUDIES[name].tiers[tier].parts()
-    assert len({run.net.params()["total"] for run in parts[FIXED_WIDTH]}) == 1
+    sizes = {(run.task.length, run.net.params()["total"]) for run in parts[FIXED_WIDTH]}
+    assert len(sizes) == len({run.task.length for run in parts[FIXED_WIDTH]})
     assert len({run.net.width for run in parts[FIXED_WIDTH]}) == 1
     assert len({run.net.layers[0].heads for run in parts[FIXED_HEADS]}) == 1
     assert len({run.net.layers[0].qk_dim for run in parts[GROWING]}) == 1

@@ -9,6 +9,7 @@ from headwise.lab.study import NOT_TESTED, Conclusion, Verdict
 from headwise.studies.real_data.arms import FIXED_HEADS, FIXED_WIDTH, GROWING
 from headwise.studies.real_data.effects import (
     HELD_OUT,
+    Effect,
     by_length,
     effect,
     effects_of_heads,
@@ -108,7 +109,7 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
     def conclude(results: pd.DataFrame) -> Conclusion:
         both, heads, width = (effect(results, arm) for arm in (GROWING, FIXED_WIDTH, FIXED_HEADS))
         told = _data_of(results, first)
-        if heads is None or width is None or both is None:
+        if heads is None or width is None or both is None or not _alike(both, heads, width):
             return Conclusion(f"Not all arms are finished. {told}", None, "finishing the study")
         more = Interval.of((width.by_seed - heads.by_seed).dropna().to_numpy(float))
         numbers = (
@@ -129,6 +130,14 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
         )
 
     return conclude
+
+
+def _alike(*found: Effect) -> bool:
+    """Was everything multiplied by the same factor, at the same lengths, from one to the other?
+
+    Where runs are missing it was not, and effects of unlike changes are not compared.
+    """
+    return len({(each.greatest / each.least, each.lengths) for each in found}) == 1
 
 
 def _data_of(results: pd.DataFrame, first: str) -> str:

@@ -33,7 +33,7 @@ from headwise.training.state import TrainingState
 
 ChoosingShape = VisionShape | RankerShape
 
-WRONG = "share of training examples"
+WRONG = "share"  # of training examples that are answered wrongly
 TOGETHER = 8  # seeds in a job of stacked networks
 
 _NARROW = 32  # networks of up to this width are stacked on a CPU
