@@ -120,8 +120,8 @@ TEXT_RANKING = Study(
     ),
     paper=shared.PAPER,
     tiers={
-        "quick": _tier("quick", "about 1 CPU-minute"),
-        "standard": _tier("standard", "about 5 CPU-minutes"),
+        "quick": _tier("quick", "about 1 CPU-minute (estimated)"),
+        "standard": _tier("standard", "about 5 CPU-minutes (estimated)"),
         "full": _tier(
             "full",
             "the paper's setting, for GPUs (with --data, 30,000 queries): about 240,000 CPU-hours "
