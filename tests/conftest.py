@@ -26,6 +26,7 @@ CHECKED = [
     "headwise.advise.probe.descent.network",
     "headwise.training._train",
     "headwise.training.adamw",
+    "headwise.training.choices",
     "headwise.training.ensemble",
     "headwise.training.outcome",
     "headwise.training.samples",

@@ -11,7 +11,7 @@ from headwise.core.errors import InputError, require
 from headwise.lab.kinds import Quantity
 from headwise.lab.run import Run
 from headwise.lab.store import STUDY
-from headwise.tasks.registries import RegistryItem
+from headwise.tasks.registries import Fetchable
 
 Parts = Mapping[str, list[Run]]
 PartsOfFiles = Callable[[str, Sequence[Path], Sequence[Path]], Parts]
@@ -190,7 +190,7 @@ class Study:
     setting: tuple[str, ...] = ()
     error: Quantity | None = None
     score: Literal["smallest", "mean"] = "smallest"
-    texts: tuple[RegistryItem, ...] = ()
+    texts: tuple[Fetchable, ...] = ()
     parts_of_files: PartsOfFiles | None = None
     parts_of_data: Callable[[str, str], Parts] | None = None
     preparing: tuple[str, ...] = ()

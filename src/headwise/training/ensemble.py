@@ -103,7 +103,7 @@ class Ensemble:
 
     def predict(
         self, inputs: Shaped[Tensor, "1 batch length *token"]
-    ) -> Float[Tensor, "members batch tokens outputs"]:
+    ) -> Float[Tensor, "members batch *outputs"]:
         """Outputs of the current weights on inputs that all share, without gradients."""
         with torch.no_grad():
             return torch.cat([self.shape.forward(leaves, inputs) for _, leaves in self._stacks])

@@ -22,7 +22,7 @@ from headwise.training.choices.loop import TOGETHER, check_fits, stackable
 _ERROR = Quantity(
     name="training error",
     meaning="1 − accuracy on the training examples, without dropout, after the last step",
-    unit="share of training examples",
+    unit="share",
     compared_by="difference",
     number=".3f",
 )

@@ -9,6 +9,7 @@ from headwise.lab.study import NOT_TESTED, Conclusion, Verdict
 from headwise.studies.real_data.arms import FIXED_HEADS, FIXED_WIDTH, GROWING
 from headwise.studies.real_data.effects import (
     HELD_OUT,
+    Effect,
     by_length,
     effect,
     effects_of_heads,
@@ -41,7 +42,8 @@ def falls_with_length(results: pd.DataFrame) -> Verdict:
 def follows_the_formula(results: pd.DataFrame) -> Verdict:
     """α and δ of the fitted formula against the published ones."""
     mine = results[(results["part"] == GROWING) & results["error"].notna()]
-    found = fit_decay(mine)
+    half = 0.5 / mine["train_examples"]  # no error among N examples: fewer than one in 2N, say
+    found = fit_decay(mine.assign(error=mine["error"].clip(lower=half)))
     if found is None:
         return NOT_TESTED
     numbers = f"{found}; published α = {PUBLISHED_ALPHA}, δ = {PUBLISHED_DELTA}"
@@ -107,7 +109,7 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
     def conclude(results: pd.DataFrame) -> Conclusion:
         both, heads, width = (effect(results, arm) for arm in (GROWING, FIXED_WIDTH, FIXED_HEADS))
         told = _data_of(results, first)
-        if heads is None or width is None or both is None:
+        if heads is None or width is None or both is None or not _alike(both, heads, width):
             return Conclusion(f"Not all arms are finished. {told}", None, "finishing the study")
         more = Interval.of((width.by_seed - heads.by_seed).dropna().to_numpy(float))
         numbers = (
@@ -128,6 +130,14 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
         )
 
     return conclude
+
+
+def _alike(*found: Effect) -> bool:
+    """Was everything multiplied by the same factor, at the same lengths, from one to the other?
+
+    Where runs are missing it was not, and effects of unlike changes are not compared.
+    """
+    return len({(each.greatest / each.least, each.lengths) for each in found}) == 1
 
 
 def _data_of(results: pd.DataFrame, first: str) -> str:

@@ -20,6 +20,7 @@ class Effect:
     least: int
     greatest: int
     held: str
+    lengths: tuple[int, ...]
     by_seed: pd.Series
     """One number a seed, the mean over sequence lengths."""
 
@@ -59,7 +60,8 @@ def effect(results: pd.DataFrame, arm: str, score: str = TRAIN) -> Effect | None
         FIXED_WIDTH: f" at width {mine['total_width'].iloc[0]}",
         FIXED_HEADS: f" with {mine['heads'].iloc[0]} heads",
     }[arm]
-    return Effect(arm, int(least), int(greatest), held, by_length.mean(axis=1))
+    lengths = tuple(map(int, by_length.columns))
+    return Effect(arm, int(least), int(greatest), held, lengths, by_length.mean(axis=1))
 
 
 def effects_of_heads(results: pd.DataFrame, score: str = TRAIN) -> dict[int, Interval]:

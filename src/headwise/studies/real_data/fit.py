@@ -13,7 +13,6 @@ from jaxtyping import Float
 DELTAS = np.linspace(-1.0, 2.0, 121)
 _DRAWS = 200
 _LEAST_ERRORS = 5  # four parameters need more points than that many errors
-_FLOOR = 1e-4  # an error of 0 of so many examples is only known to be small
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def _means(
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
     means = points.groupby(["heads", "length"])["error"].mean().reset_index()
     heads, lengths, errors = (means[name].to_numpy(float) for name in ("heads", "length", "error"))
-    return heads, lengths, np.maximum(errors, _FLOOR)
+    return heads, lengths, np.maximum(errors, 1e-9)
 
 
 def _fit(

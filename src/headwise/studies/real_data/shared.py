@@ -50,7 +50,7 @@ def shared_figures(table: str, colour: str) -> tuple[Figure | IntervalFigure, ..
     return (
         Figure(
             name="heads",
-            title="More heads help where they bring width along",
+            title="Training error against heads, with and without more width",
             caption="Mean training error (1 − accuracy) over seeds with its 95 % interval.",
             panels={
                 GROWING: f"Width grows with heads ({table})",

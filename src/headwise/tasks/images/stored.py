@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Integer, UInt8
 
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError, require
@@ -13,7 +13,7 @@ from headwise.core.files import appearing
 
 _PARTS = ("train-pixels", "train-labels", "held-out-pixels", "held-out-labels")
 
-Pictures = tuple[UInt8[np.ndarray, "count size size 3"], Int[np.ndarray, " count"]]
+Pictures = tuple[UInt8[np.ndarray, "_ size size 3"], Integer[np.ndarray, " _"]]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class PreparedRanking:
+class RankingArrays:
     """A split's arrays. A text is a row of token numbers, −1 behind its end."""
 
     query_tokens: Int[Tensor, "queries tokens"]
@@ -55,13 +55,13 @@ class PreparedRanking:
         return vectors.mean(0), vectors.std(0).clamp_min(1e-6)
 
 
-def prepare(wanted: Preparation, name: str) -> PreparedRanking:
+def prepare(wanted: Preparation, name: str) -> RankingArrays:
     """The arrays, from the cache or made now."""
     return _prepare(wanted, name, str(cache_folder()))
 
 
 @lru_cache(maxsize=4)
-def _prepare(wanted: Preparation, name: str, folder: str) -> PreparedRanking:
+def _prepare(wanted: Preparation, name: str, folder: str) -> RankingArrays:
     path = cache_folder() / "ranking" / f"{spec_hash(wanted)[:32]}-arrays.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -70,7 +70,7 @@ def _prepare(wanted: Preparation, name: str, folder: str) -> PreparedRanking:
                 made = _made(wanted, name)
                 with appearing(path) as scratch:
                     save_file(made, scratch)
-        return PreparedRanking(**load_file(path))
+        return RankingArrays(**load_file(path))
     except (OSError, SafetensorError, TypeError) as error:
         raise InputError(f"the arrays {path} cannot be used ({error}); delete it") from error
 

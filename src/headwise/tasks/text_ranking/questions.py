@@ -45,7 +45,7 @@ def read_questions(source: str | Path) -> list[Question]:
     else:
         return _asked(_hub_rows(str(source)), str(source))
     found = [question for file in files for question in _asked(_rows(file), str(file))]
-    distinct = {question.query: question for question in reversed(found)}
+    distinct = {question.query: question for question in reversed(found)}  # the first counts
     return list(reversed(distinct.values()))
 
 

@@ -16,7 +16,7 @@ from headwise.tasks.text_ranking.embeddings import (
     embeddings_file,
     stored_embeddings,
 )
-from headwise.tasks.text_ranking.prepared import Preparation, PreparedRanking, prepare
+from headwise.tasks.text_ranking.prepared import Preparation, RankingArrays, prepare
 from headwise.tasks.text_ranking.questions import (
     check_questions,
     questions_file,
@@ -124,7 +124,7 @@ class TextRanking:
         check_questions(self.questions, self.name)
         check_embeddings(self.embeddings)
 
-    def prepared(self, held_out: bool) -> PreparedRanking:
+    def prepared(self, held_out: bool) -> RankingArrays:
         """The arrays of a split; as many candidates as it has, up to 64, or `length`."""
         first, count = (self.train, self.held_out) if held_out else (0, self.train)
         wanted = max(self.length, min(_PREPARED, count))

@@ -2,8 +2,10 @@
 
 On a CPU narrow networks are stacked, wide ones are computed one after the other: four ViTs of
 width 16 ran 1.6 times as fast stacked, of width 32 1.3 times, of width 64 and more no faster
-(AVX2, one thread). Whether they are stacked depends on the shape alone, so that a member's outcome
-does not depend on its neighbours. On another device all are stacked.
+(AVX2, one thread). Whether they are stacked depends on the shape alone, and a lone member of such a
+shape is stacked with its double: torch computes a batch of one on another path than larger ones,
+which agree to the last bit. So a member's outcome does not depend on its neighbours. On another
+device all are stacked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +33,7 @@ from headwise.training.state import TrainingState
 
 ChoosingShape = VisionShape | RankerShape
 
-WRONG = "share of training examples"
+WRONG = "share"  # of training examples that are answered wrongly
 TOGETHER = 8  # seeds in a job of stacked networks
 
 _NARROW = 32  # networks of up to this width are stacked on a CPU
@@ -55,8 +57,10 @@ def train_on_choices(
     """
     check_fits(task, shape)
     task.check()
+    stacked = device != "cpu" or stackable(shape)
+    wanted, seeds = seeds, [*seeds, *seeds] if stacked and len(seeds) == 1 else seeds
     initial = [shape.initial_params(seed) for seed in seeds]
-    ensemble = Ensemble(shape, training, initial, device, device != "cpu" or stackable(shape))
+    ensemble = Ensemble(shape, training, initial, device, stacked)
     work = (task, shape, training, tuple(seeds))
     state = TrainingState(ensemble, work, file or Checkpoint(None))
     state.load()
@@ -80,12 +84,13 @@ def train_on_choices(
     state.run(training, step, errors, on_progress)
     speed = len(seeds) * training.steps * training.batch / state.seconds
     held_out = evaluate(ensemble, task, True, device)
-    return [
+    made = [
         _outcome(seed, curve, params, seen, unseen, speed)
         for seed, curve, params, seen, unseen in zip(
             seeds, state.curves, ensemble.params(), scored, held_out, strict=True
         )
     ]
+    return made[: len(wanted)]
 
 
 @dataclass(frozen=True)
