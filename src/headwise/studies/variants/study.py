@@ -65,16 +65,10 @@ def quick_parts() -> dict[str, list[Run]]:
         runs += models.pooled_runs(
             models.retrieval(32, dim), _variants(dim, ("plain", "top-k:4")), TRAINING, SEEDS
         )
-    lengths = [
-        run
-        for length in (16, 64)
-        for run in models.pooled_runs(
-            models.retrieval(length, 4),
-            [*_variants(4, ("plain",)), *_paired(4)[3:]],
-            TRAINING,
-            SEEDS,
-        )
-    ]
+    lengths: list[Run] = []
+    for length in (16, 64):
+        nets = [*_variants(4, ("plain",)), *_paired(4)[3:]]
+        lengths += models.pooled_runs(models.retrieval(length, 4), nets, TRAINING, SEEDS)
     return {
         "heads": runs,
         "lengths": lengths,
@@ -309,7 +303,8 @@ VARIANTS = Study(
         "Training: AdamW, 2 % warm-up and cosine, gradient norm clipped at 1, batch 32, on 8000 "
         "fixed sequences; neighbours and induction on fresh sequences, batch 64.",
         "A transition is the step of a sweep with the largest fall of the smallest error over "
-        f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the seeds.",
+        f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the "
+        "seeds.",
         "At one layer the class token asks alike of every input: a mixture's router picks its "
         "heads once and for all there, and a gate is a constant factor.",
         "Units are active heads, channels, or numbers of state (of a state-space layer complex "
