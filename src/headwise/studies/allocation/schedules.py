@@ -13,6 +13,7 @@ from headwise.lab.kinds.text import TEXT
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
 from headwise.nets import DecoderShape
+from headwise.nets.variants import find_variant
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
@@ -263,6 +264,7 @@ def with_attention(attention: str) -> Study:
     The schedules share out what would be equal budgets of plain heads; what a variant adds or
     shares makes them differ, and the table shows every network's attention parameters.
     """
+    attention = str(find_variant(attention))
     tiers = {
         name: Tier(tier.price, partial(parts, name, attention))
         for name, tier in ALLOCATION.tiers.items()
