@@ -77,7 +77,10 @@ def standard_parts() -> dict[str, list[Run]]:
     for dim in (2, 4, 6):
         task, few = models.retrieval(32, dim), (dim - 1, dim, dim + 1)
         nets = [*_variants(dim, KERNEL), *_paired(dim)]
-        nets += [*models.sets("max", few), *models.sets("mean", (dim, 8 * dim))]
+        nets += [
+            *models.sets("max", range(max(1, dim - 2), dim + 2)),
+            *models.sets("mean", (dim, 8 * dim)),
+        ]
         if dim == 4:
             nets += [*_variants(dim, STACKED), *models.recurrences((2, 4, 8))]
             nets += [*models.state_spaces((2, 4, 8)), *models.convolutions((2, 4, 8), 32)]
