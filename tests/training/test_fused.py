@@ -9,7 +9,8 @@ import torch
 from torch.nn import functional
 
 from headwise.core.errors import InputError
-from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
+from headwise.nets import AttentionShape, ClassTokenShape, MLPShape, PooledShape
+from headwise.nets.sequence import HeadPooling
 from headwise.training import Training
 from headwise.training.fused import available, covers
 from headwise.training.fused.engine import FusedEngine
@@ -31,6 +32,19 @@ def network(
 
 ALL_ON = {"residual": True, "norm": True, "outputs": 3, "class_token_is_key": False}
 
+
+def heads_of(variant: str, heads=4, dim=32, qk_dim=8, v_dim=8, width=32, readout=32) -> PooledShape:
+    """The same with heads of a variant."""
+    plain = network(4, dim, heads, qk_dim, v_dim, width, readout)
+    return PooledShape(
+        token_dim=4,
+        embed_dim=dim,
+        embed=plain.embed,
+        pooling=HeadPooling(layer=plain.layers[0], variant=variant),
+        readout=plain.readout,
+    )
+
+
 # (network, length, batch): each line stretches something the others do not
 SWEEP = [
     (network(), 32, 16),
@@ -51,6 +65,17 @@ SWEEP = [
     (network(norm=True), 17, 10),
     (network(outputs=5), 17, 10),
     (network(token_dim=3, dim=10, heads=3, v_dim=5, width=9, readout=13, **ALL_ON), 19, 21),
+    (heads_of("plain"), 17, 10),
+    (heads_of("grouped:2"), 32, 16),
+    (heads_of("grouped:1", heads=6, dim=10, qk_dim=3, v_dim=5, width=9, readout=11), 13, 9),
+    (heads_of("banded:2"), 32, 16),
+    (heads_of("banded"), 131, 16),  # bands that end within a block
+    (heads_of("window:5"), 100, 9),  # blocks of which no token is seen
+    (heads_of("window:500"), 17, 9),
+    (heads_of("top-k:4"), 32, 16),
+    (heads_of("top-k:1"), 17, 5),
+    (heads_of("top-k:9", heads=3, width=40), 300, 11),  # the class token is hidden at times
+    (heads_of("top-k:40"), 32, 16),
 ]
 
 
@@ -226,3 +251,13 @@ def test_rows_outside_the_data_are_refused():
 
 def test_the_kernel_works_here():
     assert available() is None
+
+
+@pytest.mark.parametrize("variant", ["talking", "mixture:1:2", "gated", "differential", "linear"])
+def test_what_the_kernel_has_not_is_said(variant):
+    training = Training(steps=1, rate=1e-3)
+    reason = covers(heads_of(variant), training)
+    assert reason is not None
+    assert variant.split(":")[0] in reason
+    placed = replace(heads_of("banded:2"), positions=8)
+    assert "positions" in str(covers(placed, training))

@@ -108,3 +108,7 @@ def check_can_be_cut(shape: DecoderShape) -> None:
         "heads are narrowed as products of two projections; RoPE and QK-norm stand between them: "
         "use learned positions or none, without QK-norm",
     )
+    require(
+        shape.attention == "plain",
+        f"heads of plain attention are cut; these are {shape.attention}",
+    )

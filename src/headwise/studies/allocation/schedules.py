@@ -13,6 +13,7 @@ from headwise.lab.kinds.text import TEXT
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, Tier
 from headwise.nets import DecoderShape
+from headwise.nets.variants import find_variant
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
@@ -35,6 +36,7 @@ class Size:
     length: int
     training: TextTraining
     seeds: int
+    attention: str = "plain"
 
     @property
     def budget(self) -> int:
@@ -77,6 +79,7 @@ class Size:
             length=self.length,
             positions="rope",
             qk_norm=qk_norm,
+            attention=self.attention,
         )
 
 
@@ -111,9 +114,9 @@ SIZES = {
 }
 
 
-def parts(tier: str) -> dict[str, list[Run]]:
+def parts(tier: str, attention: str = "plain") -> dict[str, list[Run]]:
     """Every schedule on both texts; the plan where `headwise plan` has found one."""
-    size = SIZES[tier]
+    size = replace(SIZES[tier], attention=attention)
     plans = {text.name: PLANS[tier, text.name] for text in TEXTS if (tier, text.name) in PLANS}
     return _parts(size, [text.task(size.length) for text in TEXTS], plans)
 
@@ -261,3 +264,23 @@ ALLOCATION = Study(
     texts=TEXTS,
     parts_of_files=parts_of_files,
 )
+
+
+def with_attention(attention: str) -> Study:
+    """The same comparison with decoders of a variant of attention, such as "talking".
+
+    The schedules share out what would be equal budgets of plain heads; what a variant adds or
+    shares makes them differ, and the table shows every network's attention parameters.
+    """
+    attention = str(find_variant(attention))
+    tiers = {
+        name: Tier(tier.price, partial(parts, name, attention))
+        for name, tier in ALLOCATION.tiers.items()
+    }
+    return replace(
+        ALLOCATION,
+        name=f"allocation-{attention.replace(':', '-')}",
+        title=f"{ALLOCATION.title} ({attention} attention)",
+        tiers=tiers,
+        parts_of_files=None,
+    )

@@ -88,9 +88,9 @@ def grouping_keeps_rank(results: pd.DataFrame) -> Verdict:
 def state_and_length(results: pd.DataFrame) -> Verdict:
     """The GRU's error falls until its state has D numbers, and grows with the length."""
     rows = results[(results["part"].isin([WHOLE, "lengths"])) & (results["model"] == "GRU")]
-    best = rows.groupby(["intrinsic_dim", "length", "units"])["error"].min()
     if rows.empty or rows["length"].nunique() < 2:
         return NOT_TESTED
+    best = rows.groupby(["intrinsic_dim", "length", "units"])["error"].min()
     words, grows, short = [], [], []
     for (dim, units), errors in best.groupby(level=[0, 2]):
         by_length = errors.droplevel([0, 2]).sort_index()
@@ -113,7 +113,10 @@ def state_and_length(results: pd.DataFrame) -> Verdict:
 
 def ceiling_and_floor(results: pd.DataFrame) -> Verdict:
     """With D units: the maximum is no worse than plain heads, and the mean is worse."""
-    rows = results[(results["part"] == WHOLE) & (results["units"] == results["intrinsic_dim"])]
+    rows = results[results["part"] == WHOLE]
+    if rows.empty:
+        return NOT_TESTED
+    rows = rows[rows["units"] == rows["intrinsic_dim"]]
     best = rows.groupby(["intrinsic_dim", "length", "model"])["error"].min().unstack()
     if not {"plain", "max pooling", "mean pooling"} <= set(best.columns):
         return NOT_TESTED
@@ -131,6 +134,8 @@ def ceiling_and_floor(results: pd.DataFrame) -> Verdict:
 def depth_is_needed(results: pd.DataFrame) -> Verdict:
     """Induction: no variant does it with one layer, and all but linear attention with two."""
     rows = results[results["part"] == "induction"]
+    if rows.empty or "layers" not in rows:
+        return NOT_TESTED
     best = rows.groupby(["model", "layers"])["error"].min().unstack()
     if best.empty or not {1, 2} <= set(best.columns):
         return NOT_TESTED
@@ -188,7 +193,9 @@ def _verdict(right: bool, possible: bool, numbers: str) -> Verdict:
 
 def _by_model(results: pd.DataFrame, part: str) -> dict[tuple[str, int], np.ndarray]:
     """Logarithms of the errors, seed by seed, by model and rank."""
-    rows = results[results["part"] == part] if "rank" in results else results.iloc[:0]
+    if "rank" not in results:
+        return {}
+    rows = results[results["part"] == part]
     return {
         (str(model), int(rank)): np.log(here["error"].dropna().to_numpy(float))
         for (model, rank), here in rows.groupby(["model", "rank"])

@@ -1,122 +1,13 @@
 """The study `variants`: retrieval, neighbours and induction by every variant and model."""
 
-from collections.abc import Iterable
-
 import pandas as pd
 
 from headwise.core.intervals import Interval
-from headwise.lab.run import Run
 from headwise.lab.study import Figure, IntervalFigure, Study, Tier
-from headwise.nets import PooledShape
 from headwise.studies.variants import claims, models
 from headwise.studies.variants.claims import prediction
+from headwise.studies.variants.tiers import quick_parts, standard_parts
 from headwise.studies.variants.transition import FALL
-from headwise.tasks import Induction
-from headwise.training import Streaming, Training
-
-TRAINING = Training(steps=4_000, rate=1e-2, evaluations=10)
-STREAMING = Streaming(steps=1_500, rate=0.01, batch=64, validation=1024, evaluations=5)
-SEEDS = 4
-KERNEL = ("plain", "grouped:1", "window:16", "top-k:4")  # a head more at a time
-STACKED = ("talking", "mixture", "gated", "differential", "linear")
-SYMBOLS, TOKENS = 8, 12
-
-
-def _variants(dim: int, names: Iterable[str], positions: int = 0) -> list[PooledShape]:
-    """Around D active heads: two fewer to one more."""
-    counts = range(max(1, dim - 2), dim + 2)
-    nets = []
-    for name in names:
-        own = [count for count in counts if count >= 2 or name != "mixture"]
-        nets += models.heads_of(name, own, positions)
-    return nets
-
-
-def _paired(dim: int) -> list[PooledShape]:
-    """Two groups of keys, and two bands: heads come in pairs."""
-    grouped = models.heads_of("grouped:2", range(2, dim + 3, 2))
-    counts = range(max(2, 2 * dim - 4), 2 * dim + 3, 2)
-    return grouped + models.heads_of(f"banded:{models.BANDS}", counts)
-
-
-def _neighbours(seeds: int) -> list[Run]:
-    dim = 8
-    nets = [
-        models.neighbour_decoder(name, dim, dim, rank)
-        for name, rank in (("plain", 1), ("plain", dim), ("talking", 1), ("grouped:2", 1))
-    ]
-    return models.decoder_runs(models.nearest(dim), nets, STREAMING, seeds)
-
-
-def _induction(names: Iterable[str], seeds: int) -> list[Run]:
-    task = Induction(length=TOKENS, symbols=SYMBOLS)
-    nets = [models.induction_decoder(name, task, layers) for name in names for layers in (1, 2)]
-    return models.decoder_runs(task, nets, STREAMING, seeds)
-
-
-def quick_parts() -> dict[str, list[Run]]:
-    """D = 4 at T = 32 for every variant; D and other lengths where the kernel makes them cheap."""
-    task = models.retrieval(32, 4)
-    nets = [*_variants(4, KERNEL), *_paired(4), *models.sets("max", (2, 3, 4, 5))]
-    nets += [*models.sets("mean", (4,))]
-    nets += [net for name in STACKED for net in models.heads_of(name, (3, 4, 5))]
-    runs = models.pooled_runs(task, nets, TRAINING, SEEDS)
-    for dim in (2, 6):
-        runs += models.pooled_runs(
-            models.retrieval(32, dim), _variants(dim, ("plain", "top-k:4")), TRAINING, SEEDS
-        )
-    lengths = [
-        run
-        for length in (16, 64)
-        for run in models.pooled_runs(
-            models.retrieval(length, 4),
-            [*_variants(4, ("plain",)), *_paired(4)[3:]],
-            TRAINING,
-            SEEDS,
-        )
-    ]
-    return {
-        "heads": runs,
-        "lengths": lengths,
-        "rank": _neighbours(3),
-        "induction": _induction(("plain", "talking"), 3),
-    }
-
-
-def standard_parts() -> dict[str, list[Run]]:
-    """Every model on D = 2, 4, 6; other lengths; parts of the sequence; all variants in depth."""
-    whole: list[Run] = []
-    for dim in (2, 4, 6):
-        task, few = models.retrieval(32, dim), (dim - 1, dim, dim + 1)
-        nets = [*_variants(dim, KERNEL), *_paired(dim)]
-        nets += [*models.sets("max", few), *models.sets("mean", (dim, 8 * dim))]
-        if dim == 4:
-            nets += [*_variants(dim, STACKED), *models.recurrences((2, 4, 8))]
-            nets += [*models.state_spaces((2, 4, 8)), *models.convolutions((2, 4, 8), 32)]
-        else:
-            nets += models.heads_of("talking", few) + models.heads_of("differential", few)
-        whole += models.pooled_runs(task, nets, TRAINING, SEEDS)
-    lengths: list[Run] = []
-    for length in (8, 16, 64, 128):
-        task = models.retrieval(length, 4)
-        nets = [*_variants(4, ("plain", "top-k:4")), *_paired(4)[3:]]
-        nets += models.recurrences((4, 8)) if length in (8, 64) else []
-        lengths += models.pooled_runs(task, nets, TRAINING, SEEDS)
-    parts = models.retrieval(32, 4, parts=True)
-    placed = [
-        net
-        for name in ("plain", "talking", "gated", "differential")
-        for net in models.heads_of(name, (3, 4, 5), positions=32)
-    ]
-    placed += models.heads_of(f"banded:{models.BANDS}", (4, 6, 8), positions=32)
-    every = ("plain", "grouped:1", "talking", "banded:2", "window:4", "top-k:2", "gated")
-    return {
-        "heads": whole,
-        "lengths": lengths,
-        "positions": models.pooled_runs(parts, placed, TRAINING, SEEDS),
-        "rank": _neighbours(4),
-        "induction": _induction((*every, "mixture:1:1", "differential", "linear"), 3),
-    }
 
 
 def times(results: pd.DataFrame) -> pd.DataFrame:
@@ -160,8 +51,8 @@ VARIANTS = Study(
     title="What does a head buy in each attention, and in each sequence model?",
     question="How many heads, channels or numbers of state do D features cost, by model?",
     tiers={
-        "quick": Tier("about 5 CPU-minutes", quick_parts),
-        "standard": Tier("about 40 CPU-minutes", standard_parts),
+        "quick": Tier("about 7 CPU-minutes (estimated)", quick_parts),
+        "standard": Tier("about 40 CPU-minutes (estimated)", standard_parts),
     },
     parts={
         "heads": "D features of a whole sequence, T = 32",
@@ -308,8 +199,9 @@ VARIANTS = Study(
         "head) with the variant, or another model, in the place of its heads.",
         "Training: AdamW, 2 % warm-up and cosine, gradient norm clipped at 1, batch 32, on 8000 "
         "fixed sequences; neighbours and induction on fresh sequences, batch 64.",
-        "A transition is the step of a sweep with the largest fall of the smallest error over seeds, "
-        f"if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the seeds.",
+        "A transition is the step of a sweep with the largest fall of the smallest error over "
+        f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the "
+        "seeds.",
         "At one layer the class token asks alike of every input: a mixture's router picks its "
         "heads once and for all there, and a gate is a constant factor.",
         "Units are active heads, channels, or numbers of state (of a state-space layer complex "

@@ -11,7 +11,7 @@ _SEED = 0x5EED
 
 
 @dataclass(frozen=True)
-class Transition:
+class FallAt:
     """At which number of units the error falls most; `low` to `high` holds 95 % of resamples.
 
     `at` is None where no step falls by `FALL`: there is no transition. `fall` is the largest
@@ -35,7 +35,7 @@ class Transition:
         return self.low == self.high
 
 
-def transition(results: pd.DataFrame) -> Transition | None:
+def transition(results: pd.DataFrame) -> FallAt | None:
     """Of the runs of one model on one task, over `units`; None with fewer than two of these.
 
     A resample draws the seeds of every setting anew, with repetition (the bootstrap).
@@ -57,13 +57,15 @@ def transition(results: pd.DataFrame) -> Transition | None:
     places = np.array(counts[1:])[(drawn[:-1] - drawn[1:]).argmax(axis=0)]
     low, high = (int(each) for each in np.quantile(places, [0.025, 0.975], method="nearest"))
     at = counts[1:][int(falls.argmax())] if fall >= FALL else None
-    return Transition(at, low, high, fall)
+    return FallAt(at, low, high, fall)
 
 
 def transitions(results: pd.DataFrame, part: str) -> pd.DataFrame:
     """One row a model, intrinsic dimension and length of a part: `found` is the transition."""
     chosen = results[results["part"] == part] if "part" in results else results.iloc[:0]
     rows = []
+    if chosen.empty:
+        return pd.DataFrame(columns=["model", "dim", "length", "found"])
     for (model, dim, length), here in chosen.groupby(["model", "intrinsic_dim", "length"]):
         found = transition(here)
         if found is not None:
