@@ -10,7 +10,9 @@ import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Budget, apply_plan, compress, make_plan
 from headwise.pretrained._evaluate import attention_parameters
+from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.model.opening import opened
+from headwise.pretrained.text.calibration import Sample
 
 PEERS = ["svd-llm", "modegpt", "taylor", "uniform-svd", "prune-heads", "random"]
 
@@ -121,6 +123,18 @@ def test_fast_generation_with_a_cache_equals_generation_without() -> None:
     options |= {"pad_token_id": 0, "eos_token_id": None}
     cached = smaller.generate(prompt, use_cache=True, **options)
     assert torch.equal(cached, smaller.generate(prompt, use_cache=False, **options))
+
+
+def test_the_sizes_to_choose_from_are_of_the_kind_that_was_chosen() -> None:
+    model, material, measurement = measured("llama")
+    sample = Sample(material.held_out[:1], "held out")
+    points = sizes_to_choose(model, measurement, sample, fast=True)
+    own = [point for point in points if point.method == "fisher"]
+    assert own
+    for point in own:
+        sizes = [{(g.qk_dim, g.v_dim) for g in s.groups if g.heads} for s in point.layers]
+        assert all(len(each) == 1 for each in sizes)
+        assert min(point.shares) <= point.kept <= max(point.shares)
 
 
 @pytest.mark.parametrize("change", [{"method": "taylor"}, {"uniform": True}])

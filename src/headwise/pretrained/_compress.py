@@ -131,7 +131,7 @@ def compress(
         result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
         if report is not None:
             part = part_of(on_progress, _SHOWN, 1.0)
-            _look_closer(result, subject, measurement, material, part)
+            _look_closer(result, goal, subject, measurement, material, part)
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
         result.save(folder)
@@ -142,6 +142,7 @@ def compress(
 
 def _look_closer(
     result: Compressed,
+    goal: Goal,
     subject: Subject,
     measurement: Measurement,
     material: Material,
@@ -151,7 +152,15 @@ def _look_closer(
     batches = few_tokens(material.held_out, *_SIZED)
     sample = Sample(batches, material.samples[0].source)
     method = result.plan.method
-    result.sizes = sizes_to_choose(subject.model, measurement, sample, method, on_progress)
+    result.sizes = sizes_to_choose(
+        subject.model,
+        measurement,
+        sample,
+        method,
+        on_progress,
+        uniform=goal.uniform,
+        fast=goal.fast,
+    )
     result.texts = continuations(
         subject.model, result.model, material.held_out, measurement.objective, subject.tokenizer
     )

@@ -48,11 +48,14 @@ def sizes_to_choose(
     sample: Sample,
     method: str = "fisher",
     on_progress: OnProgress = quiet,
+    *,
+    uniform: bool = False,
+    fast: bool = False,
 ) -> list[SizePoint]:
     """The method along its curve, then the baselines; sizes that a model cannot have are left out.
 
-    Plans are made anew for every share: what each layer keeps is that size's best, not a cut of
-    the next larger one.
+    Plans are made anew for every share of the parameters: what each layer keeps is that size's
+    best, not a cut of the next larger one. `uniform` and `fast` are the compression's own.
     """
     wanted = [(method, share, share in MEASURED) for share in SHARES]
     wanted += [
@@ -61,12 +64,12 @@ def sizes_to_choose(
     points = []
     for done, (name, share, measured) in enumerate(wanted, start=1):
         try:
-            plan = make_plan(measurement, Budget(share), name)
+            own = name == method
+            plan = make_plan(measurement, Budget(share), name, own and uniform, own and fast)
         except InputError:
             continue
-        point = SizePoint(
-            name, share, plan.layers, _shares(measurement, plan.layers), plan.predicted_damage
-        )
+        kept, shares = _shares(measurement, plan.layers)
+        point = SizePoint(name, kept, plan.layers, shares, plan.predicted_damage)
         if measured:
             smaller = apply_plan(model, measurement, plan)
             seen = quality(model, smaller, measurement.objective, sample)
@@ -76,10 +79,14 @@ def sizes_to_choose(
     return points
 
 
-def _shares(measurement: Measurement, layers: tuple[LayerShape, ...]) -> tuple[float, ...]:
-    """What each layer keeps of its parameters."""
+def _shares(
+    measurement: Measurement, layers: tuple[LayerShape, ...]
+) -> tuple[float, tuple[float, ...]]:
+    """What the model keeps of its attention's parameters, and each layer of its own."""
     weights = [reductions.weights for reductions in measurement.reductions]
-    return tuple(
-        parameters(site, shape, each) / original_parameters(each)
+    whole = [original_parameters(each) for each in weights]
+    left = [
+        parameters(site, shape, each)
         for site, shape, each in zip(measurement.sites, layers, weights, strict=True)
-    )
+    ]
+    return sum(left) / sum(whole), tuple(a / b for a, b in zip(left, whole, strict=True))
