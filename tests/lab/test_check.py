@@ -196,9 +196,14 @@ def test_a_study_without_published_numbers_is_run_summarised_and_drawn(tmp_path:
     assert result.column("value").label == "the number, units"
     assert "holds: It holds" in str(result)
     assert "It is." in result._repr_html_()
-    assert result.to_data()["claims"] == [
-        {"claim": "It holds", "status": "holds", "numbers": "some numbers"}
-    ]
+    (claim,) = result.to_data()["claims"]
+    assert claim == {
+        "claim": "It holds",
+        "status": "holds",
+        "numbers": "some numbers",
+        "same_with_other_seeds": 1.0,
+        "why": "",
+    }
     assert set(result.charts) == {"values", "seeds"}
     assert "log" not in str(result.figure("values").to_dict())
     page = result.report(tmp_path / "out")

@@ -65,7 +65,7 @@ def test_a_result_is_shown_saved_drawn_and_read_by_pandas(tmp_path: Path) -> Non
     result.figure(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
     page = result.report(tmp_path / "page.html").read_text()
-    assert 'id="figure-compression-kept"' in page
+    assert 'id="figure-compression-layers"' in page
     assert "editor" not in page.partition("const embedOptions")[2]
 
 

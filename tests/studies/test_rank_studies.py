@@ -13,7 +13,7 @@ from headwise.core.errors import InputError
 from headwise.lab.kinds import kind_of
 from headwise.nets import EncoderShape
 from headwise.studies import STUDIES
-from headwise.studies.rank import random_features as features
+from headwise.studies.rank import rank_one_claims as features
 from headwise.studies.rank import shared
 from headwise.studies.rank.in_context import many_heads_hurt
 

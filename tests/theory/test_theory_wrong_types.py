@@ -59,6 +59,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (rank.vote_error, {"dim": 8, "heads": 3}),
     (rank.random_features_error, {"queries": EYE, "keys": EYE}),
     (rank.fit_random_features, {"queries": EYE, "keys": EYE}),
+    (rank.fit_with_short_keys, {"queries": EYE, "keys": EYE}),
     (rank.exact_below_full_rank, {"dim": 4}),
     (
         rank.banded_error_bound,

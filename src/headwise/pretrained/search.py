@@ -1,5 +1,6 @@
 """The smallest model that loses no more than allowed, by bisection."""
 
+from collections.abc import Callable
 from typing import Any
 
 from headwise.core.progress import OnProgress, quiet
@@ -12,7 +13,7 @@ from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.text.calibration import Material, Sample
 
-_STEPS = 7
+_STEPS, _MORE_STEPS = 7, 5
 
 
 def smallest_plan(
@@ -22,27 +23,38 @@ def smallest_plan(
     goal: Goal,
     on_progress: OnProgress = quiet,
 ) -> CompressionPlan:
-    """Bisect the fraction kept, judged on every other held-out batch, which is quick; then take the
-    smallest that also passes on all of them, as the final verdict will ask."""
+    """Bisect the fraction kept, judged on every other held-out batch, which is quick; if what is
+    found does not pass on all of them, as the final verdict will ask, go on from there on all."""
     assert goal.max_loss is not None
     limit = goal.max_loss
+    done = 0
+
+    def at(share: float) -> CompressionPlan:
+        return make_plan(measurement, Budget(share), goal.method, goal.uniform, goal.fast)
 
     def passes(plan: CompressionPlan, sample: Sample) -> bool:
+        nonlocal done
         smaller = apply_plan(model, measurement, plan)
+        done += 1
+        share = done / (_STEPS + 1 + _MORE_STEPS)
+        on_progress(share, "searching for the smallest model")
         return quality(model, smaller, measurement.objective, sample).damage <= limit
 
-    some = Sample(material.held_out[::2], "", material.documents[::2])
-    low, high = 0.05, 1.0
-    passing = [make_plan(measurement, Budget(1.0), goal.method, goal.uniform, goal.fast)]
-    for step in range(_STEPS):
+    some, every = Sample(material.held_out[::2], "", material.documents[::2]), material.samples[0]
+    share = _smallest_share(lambda share: passes(at(share), some), 0.05, _STEPS)
+    if share < 1 and not passes(at(share), every):
+        share = _smallest_share(lambda share: passes(at(share), every), share, _MORE_STEPS)
+    on_progress(1.0, "searching for the smallest model")
+    return at(share)
+
+
+def _smallest_share(passes: Callable[[float], bool], low: float, steps: int) -> float:
+    """Between `low`, which may fail, and 1, which is allowed whatever it loses."""
+    high = 1.0
+    for _ in range(steps):
         middle = (low + high) / 2
-        plan = make_plan(measurement, Budget(middle), goal.method, goal.uniform, goal.fast)
-        if passes(plan, some):
-            passing.append(plan)
+        if passes(middle):
             high = middle
         else:
             low = middle
-        on_progress((step + 1) / _STEPS, "searching for the smallest model")
-    while len(passing) > 1 and not passes(passing[-1], material.samples[0]):
-        passing.pop()  # the next larger one
-    return passing[-1]
+    return high

@@ -6,7 +6,7 @@ from headwise.core.intervals import Interval
 from headwise.lab.study import Figure, IntervalFigure, Study, Tier
 from headwise.studies.variants import claims, models
 from headwise.studies.variants.claims import prediction
-from headwise.studies.variants.tiers import quick_parts, standard_parts
+from headwise.studies.variants.tiers import full_parts, quick_parts, standard_parts
 from headwise.studies.variants.transition import FALL
 
 
@@ -53,6 +53,7 @@ VARIANTS = Study(
     tiers={
         "quick": Tier("about 7 CPU-minutes (estimated)", quick_parts),
         "standard": Tier("about 40 CPU-minutes (estimated)", standard_parts),
+        "full": Tier("about 11 CPU-hours (estimated)", full_parts),
     },
     parts={
         "heads": "D features of a whole sequence, T = 32",

@@ -1,6 +1,7 @@
 """The runs of the study `variants`, tier by tier; the standard tier holds the quick one's."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from headwise.lab.run import Run
 from headwise.nets import PooledShape
@@ -108,3 +109,16 @@ def standard_parts() -> dict[str, list[Run]]:
         "rank": _neighbours(4),
         "induction": _induction((*every, "mixture:1:1", "differential", "linear"), 3),
     }
+
+
+def full_parts() -> dict[str, list[Run]]:
+    """The standard tier's settings, trained four times as long, with sixteen seeds."""
+    parts: dict[str, list[Run]] = {}
+    for name, runs in standard_parts().items():
+        parts[name] = []
+        for run in runs:
+            assert isinstance(run.training, Training | Streaming)
+            longer = replace(run.training, steps=4 * run.training.steps)
+            if run.seed == 0:
+                parts[name] += [replace(run, training=longer, seed=seed) for seed in range(16)]
+    return parts
