@@ -128,3 +128,16 @@ def test_decided_verdicts_are_rarely_contradicted_by_fresh_seeds(stuck: float) -
             assert all(each == verdict.status for each in halves(FALL, seeds))
             contradicted += fall(fresh().table).status != verdict.status
     assert contradicted <= 4  # 5 % of 24 at most; more than 4 has a probability below 1 %
+
+
+def test_a_claim_that_needs_whole_tables_is_not_in_the_way() -> None:
+    """Settings with too few seeds are left out to see whether a claim rests on them."""
+
+    def strict(results: pd.DataFrame) -> Verdict:
+        least = results.groupby("heads")["error"].min()
+        found = float(least[3] / least[4])  # fails where a setting is missing
+        return Verdict.of(found >= BAR, f"{found:.1f}", found, "fall")
+
+    verdict = judge(Claim("It falls", "test", strict), table(near(1e-2, 8), near(1e-5, 2)))
+    assert verdict.status == "cannot tell"
+    assert "too few seeds" in verdict.why

@@ -42,6 +42,9 @@ def test_lengths_that_disagree_are_inconclusive(published: pd.DataFrame) -> None
 def test_an_unfinished_table_is_no_finding(published: pd.DataFrame) -> None:
     some = published[~((published["heads"] == 4) & (published["length"] == 8))]
     assert claims.finding(some).value is None
+    assert "h = 4" not in claims.reversed_above(some).numbers
+    for claim in HEAD_COUNT.claims:
+        claim.check(some)  # says what it can
     assert claims.finding(published[published["part"] == "no such"]).value is None
 
 

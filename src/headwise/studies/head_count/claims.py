@@ -156,7 +156,7 @@ def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
         return NOT_TESTED
     scores = {
         int(heads): reversal_score(row.to_dict())
-        for heads, row in errors.iterrows()
+        for heads, row in errors.dropna().iterrows()
         if (int(heads) < 4) == below
     }
     if not scores:
