@@ -139,14 +139,16 @@ def compression(folder: Path) -> None:
 
 
 def rows(folder: Path) -> Records:
-    """The runs in a store, and the plan."""
+    """The runs in a store, and the plan; not how fast a run was, which is its own."""
     found: Records = {}
     if (folder / "a.db").exists():
         database = sqlite3.connect(folder / "a.db", timeout=20)
         query = "SELECT key, specification, seed, status, result FROM runs"
         with suppress(sqlite3.OperationalError):  # a moment old: without tables yet
-            for key, *rest in database.execute(query):
-                found[key if key not in found else f"{key} again"] = rest
+            for key, *rest, result in database.execute(query):
+                kept = json.loads(result)
+                kept.get("facts", {}).pop("tokens_per_second", None)
+                found[key if key not in found else f"{key} again"] = [*rest, kept]
         database.close()
     if (folder / "plan.json").exists():
         found["plan"] = (folder / "plan.json").read_text()
