@@ -1,5 +1,7 @@
 """Reductions against dense references and independent optima."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -17,8 +19,9 @@ from headwise.pretrained import (
 )
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.moments import collect_moments, passes
-from headwise.pretrained.plan.reductions import narrowing, order_pairs
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape
+from headwise.pretrained.plan.cutting import resized
+from headwise.pretrained.plan.reductions import LayerReductions, narrowing, order_pairs
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
 
 
 def random_moment(size: int, rng: np.random.Generator) -> torch.Tensor:
@@ -116,6 +119,7 @@ def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
     """Nine query heads on three key heads: full, cut in both ways, one with a head removed."""
     model = small_model("llama-biased")
     measurement = measure_model(model, small_material(model))
+    measurement.reductions = [told_nothing_of_others(layer) for layer in measurement.reductions]
     groups = (
         GroupShape(heads=(0, 1, 2), qk_dim=8, v_dim=8),
         GroupShape(heads=(3, 5), qk_dim=4, v_dim=3),
@@ -132,6 +136,54 @@ def test_grouped_queries_every_head_equals_a_dense_reference() -> None:
         )
     expected = dense_reference(x[0].double(), model, shape, measurement)
     torch.testing.assert_close(found[0].double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def told_nothing_of_others(layer: LayerReductions) -> LayerReductions:
+    return replace(layer, moments=replace(layer.moments, all_context=None))
+
+
+def test_other_heads_tell_what_was_cut_off() -> None:
+    """A head with a twin can go; and the output fits the calibration text better, on all heads."""
+    model = small_model("bert")
+    attention = model.encoder.layer[0].attention.self
+    with torch.no_grad():
+        for part in (attention.query, attention.key, attention.value):
+            for tensor in (part.weight, part.bias):
+                first, second, *_ = torch.unflatten(tensor, 0, (attention.num_attention_heads, -1))
+                second.copy_(first)
+    material = small_material(model)
+    measurement = measure_model(model, material)
+    whole = [full_shape(site) for site in measurement.sites]
+    groups = list(whole[0].groups)
+    groups[1] = GroupShape(heads=(), qk_dim=0, v_dim=0)
+    gone = LayerShape(groups=tuple(groups))
+    cut = resized(whole[0], whole[0].groups[0].qk_dim, 5)
+
+    def changes(shape: LayerShape) -> tuple[float, float]:
+        """Of the layer's outputs on calibration text: by all heads, and each by its own."""
+        plan = CompressionPlan(
+            model=measurement.identity, method="fisher", layers=(shape, *whole[1:])
+        )
+        alone = [told_nothing_of_others(layer) for layer in measurement.reductions]
+        found = []
+        for layers in (measurement.reductions, alone):
+            smaller = apply_plan(model, replace(measurement, reductions=layers), plan)
+            with torch.no_grad():
+                pairs = [
+                    [
+                        m(**batch, output_hidden_states=True).hidden_states[1]
+                        for m in (model, smaller)
+                    ]
+                    for batch in material.calibration
+                ]
+            found.append(sum(float((a - b).square().sum()) for a, b in pairs))
+        return found[0], found[1]
+
+    together, alone = changes(gone)
+    assert alone > 1
+    assert together < alone / 100
+    together, alone = changes(cut)
+    assert together < 0.9 * alone
 
 
 @pytest.mark.parametrize("name", ["llama", "bert", "gpt2"])

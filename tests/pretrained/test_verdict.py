@@ -189,6 +189,19 @@ def test_fewer_tokens_than_asked_for_is_said(checkpoint: Path, text: Path) -> No
     assert "warning: " in str(result)
 
 
+def test_few_long_documents_do_not_leave_the_verdict_to_themselves(tmp_path: Path) -> None:
+    """Six of 60 held-out documents fill a window: all of those are judged, and shorter ones too."""
+    words = ["once", "upon", "a", "time", "there", "was", "a", "little", "girl", "named", "lily"]
+    lengths = [90 if number % 50 == 4 else 30 for number in range(300)]
+    stories = [" ".join(words[i % len(words)] for i in range(length)) for length in lengths]
+    path = tmp_path / "stories.txt"
+    path.write_text("<|endoftext|>".join(stories))
+    material = text_material(small_model("llama"), word_tokenizer(), path, tokens=2000)
+    sizes = [batch["input_ids"].shape for batch in material.held_out]
+    assert sum(rows for rows, length in sizes if length == 64) == 6
+    assert 0.9 * 1000 <= sum(rows * length for rows, length in sizes) <= 1.1 * 1000
+
+
 def test_lengths_are_the_models_or_the_users(text: Path) -> None:
     model, tokenizer = small_model("llama"), word_tokenizer()
 

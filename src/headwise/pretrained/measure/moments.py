@@ -54,7 +54,7 @@ class LayerMoments:
     gain: Float[Tensor, "groups gains gains"] | None
     input_mean: Float[Tensor, " hidden"]
     input: Float[Tensor, "hidden hidden"]
-    all_context: Float[Tensor, "rows rows"]
+    all_context: Float[Tensor, "rows rows"] | None  # None: a head is told nothing of the others
     gate_size: Float[Tensor, " heads"]
     all_query_gradient: Float[Tensor, "rows rows"] | None
     all_key_gradient: Float[Tensor, "key_rows key_rows"] | None

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite, LinearPart
+from headwise.pretrained.model.contexts import context_maps, value_map
 from headwise.pretrained.plan.reductions import Factor, LayerReductions, pair_maps
 from headwise.pretrained.plan.shapes import GroupShape, LayerLayout, LayerShape, buckets, kept_order
 
@@ -195,7 +196,7 @@ def _value_output(
     """Values into their best subspace, outputs back out of it; means and biases into one bias.
 
     Attention weights sum to one, so a value bias reaches the output unchanged. What is cut off of
-    a head's context is replaced by its mean.
+    a head's context is replaced by what the rest tells of it, which is its mean at least.
     """
     weights, dim = reductions.weights, site.head_dim
     if shape.value_rank is not None or shape.output_rank is not None:
@@ -203,34 +204,26 @@ def _value_output(
             "value": _thin(weights.value, reductions.value_factor, shape.value_rank),
             "output": _thin(weights.output, reductions.output_factor, shape.output_rank),
         }
-    bias = torch.zeros(site.hidden, dtype=torch.float64, device=weights.output.weight.device)
-    values, outputs = [], {}
-    changed = weights.output.bias is not None or weights.value.bias is not None
-    for index, group in enumerate(shape.groups):
-        rows = _rows(weights.value, index, dim)
-        into = _value_map(reductions, index, group.v_dim, dim)
-        values.append(into @ rows.weight)
-        for head in range(index * site.group_size, (index + 1) * site.group_size):
-            out = weights.output.weight[:, head * dim : (head + 1) * dim].double()
-            width = group.v_dim if head in group.heads else 0
-            mean = reductions.moments.context_mean[head]
-            back = _value_back(site, reductions, index, head, into[:width])
-            outputs[head] = out @ back
-            bias += out @ (mean - back @ (into[:width] @ mean))
-            if rows.bias is not None:
-                bias += out @ back @ (into[:width] @ rows.bias)
-            changed |= width < dim
+    values = [
+        value_map(reductions, index, group.v_dim, dim) @ _rows(weights.value, index, dim).weight
+        for index, group in _kept(shape)
+    ]
+    into, back = context_maps(site, reductions, shape)
+    output = weights.output.weight.double()
+    mean = reductions.moments.context_mean.flatten()
+    bias = output @ (mean - back @ (into @ mean))
+    if weights.value.bias is not None:
+        by_head = torch.unflatten(weights.value.bias.double(), 0, (-1, dim))
+        added = by_head.repeat_interleave(site.group_size, dim=0).flatten()
+        bias += output @ (back @ (into @ added))
     if weights.output.bias is not None:
         bias += weights.output.bias
-    kept = _kept(shape)
+    changed = weights.output.bias is not None or weights.value.bias is not None
+    changed |= len(into) < len(mean)
+    kept = bias if changed and bool(bias.any()) else None
     return {
-        "value": [LinearPart(torch.cat([values[index] for index, _ in kept]), None)],
-        "output": [
-            LinearPart(
-                torch.cat([outputs[head] for _, group in kept for head in group.heads], dim=1),
-                bias if changed and bool(bias.any()) else None,
-            )
-        ],
+        "value": [LinearPart(torch.cat(values), None)],
+        "output": [LinearPart(output @ back, kept)],
     }
 
 
@@ -241,31 +234,3 @@ def _thin(affine: LinearPart, factor: Factor | None, rank: int | None) -> list[L
     assert factor is not None
     right = factor.into[:rank] @ affine.weight.double()
     return [LinearPart(right, None), LinearPart(factor.back[:, :rank], affine.bias)]
-
-
-def _value_map(reductions: LayerReductions, group: int, width: int, dim: int) -> Tensor:
-    if width == dim:
-        return torch.eye(dim, dtype=torch.float64, device=reductions.values.into.device)
-    return reductions.values.into[group, :width]
-
-
-def _value_back(
-    site: AttentionSite, reductions: LayerReductions, group: int, head: int, into: Tensor
-) -> Tensor:
-    """The map from reduced to full context that is best for this head, given the group's `into`.
-
-    Minimising E‖c − L·into·c‖² in any metric over L is a regression: L = C intoᵀ (into C intoᵀ)⁻¹.
-    With one head a group that is `values.back`.
-    """
-    width = into.shape[0]
-    if width == site.head_dim:
-        return into
-    if site.group_size == 1:
-        return reductions.values.back[group, :, :width]
-    mean = reductions.moments.context_mean[head]
-    covariance = reductions.moments.context[head] - torch.outer(mean, mean)
-    inner = into @ covariance @ into.T
-    ridge = inner.diagonal().mean() * 1e-7 + 1e-300 if width else 0.0
-    inner = inner + ridge * torch.eye(width, dtype=inner.dtype, device=inner.device)
-    back: Tensor = torch.linalg.solve(inner, into @ covariance).T
-    return back

@@ -61,7 +61,7 @@ def baseline_reductions(measurement: Measurement, method: str) -> list[LayerRedu
             layer = modegpt_reductions(site, layer)
         elif method == "svd-llm":
             layer = svd_llm_reductions(layer)
-        layers.append(layer)
+        layers.append(replace(layer, moments=replace(layer.moments, all_context=None)))
     return layers
 
 

@@ -68,6 +68,7 @@ def svd_llm_shapes(measurement: Measurement, budget: Budget) -> tuple[LayerShape
 def svd_llm_reductions(layer: LayerReductions) -> LayerReductions:
     """Each matrix's factors; no mean is kept."""
     moments, weights = layer.moments, layer.weights
+    assert moments.all_context is not None
     return replace(
         layer,
         moments=replace(moments, input_mean=torch.zeros_like(moments.input_mean)),

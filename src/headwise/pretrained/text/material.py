@@ -161,11 +161,14 @@ def _split(pieces: list[Piece]) -> tuple[list[Piece], list[Piece]]:
 
 
 def _judged(pieces: list[Piece], tokens: int, reader: _Reader, part: str) -> list[Piece]:
-    """About so many tokens, of the longest sequences where there are enough of them."""
+    """About so many tokens; a decoder's in sequences as long as it reads, as far as they go."""
     tokens = max(tokens, _WINDOWS[part] * reader.length)
-    full = [piece for piece in pieces if len(piece.ids) == reader.length]
-    enough = reader.decoder and len(full) >= _WINDOWS[part]
-    return about(full if enough else pieces, tokens)
+    if not reader.decoder:
+        return about(pieces, tokens)
+    full = about([piece for piece in pieces if len(piece.ids) == reader.length], tokens)
+    left = tokens - len(full) * reader.length
+    shorter = [piece for piece in pieces if len(piece.ids) < reader.length]
+    return full if left < 0.02 * tokens else full + about(shorter, left)
 
 
 def _shortage(batches: list[Any], tokens: int, source: str) -> tuple[str, ...]:
