@@ -14,6 +14,7 @@ import headwise
 from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
+from headwise.pretrained.measure.comparing import divergences
 from headwise.pretrained.text.calibration import packaged_text
 
 Inputs = dict[str, torch.Tensor]
@@ -108,6 +109,14 @@ def test_the_reported_damage_is_that_of_an_own_loop(head: str) -> None:
     assert mine > 1e-5
     kept = result.evaluation.attention_parameters.ratio
     assert 0.48 < kept <= 0.6
+
+
+def test_rounding_is_not_an_improvement() -> None:
+    """A shift of all logits changes no distribution, and rounds to both sides of zero."""
+    logits = 10 * torch.randn(500, 90, generator=torch.Generator().manual_seed(0))
+    found = divergences(logits, logits + 3.3)
+    assert float(found.max()) < 1e-5
+    assert float(found.min()) >= 0
 
 
 def test_one_label_is_a_number_judged_in_units_of_its_spread() -> None:

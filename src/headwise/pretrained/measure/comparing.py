@@ -71,11 +71,11 @@ class Objective(ABC):
 def divergences(
     original: Float[Tensor, "rows classes"], changed: Float[Tensor, "rows classes"]
 ) -> Float[Tensor, " rows"]:
-    """KL divergence of each row's distribution from the original's, nats."""
+    """KL divergence of each row's distribution from the original's, nats; rounding is not below 0."""
     parts = []
     for p, q in zip(_blocks(original), _blocks(changed), strict=True):
         log_p, log_q = p.float().log_softmax(-1), q.float().log_softmax(-1)
-        parts.append((log_p.exp() * (log_p - log_q)).sum(-1))
+        parts.append((log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0))
     return torch.cat(parts)
 
 
