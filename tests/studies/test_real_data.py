@@ -75,6 +75,26 @@ def test_where_only_width_helps_the_answer_is_width() -> None:
     assert claims.mrr_alike(results).status == "holds"
 
 
+def test_where_both_help_the_answer_does_not_deny_heads() -> None:
+    """Also where heads help in the middle of their range only."""
+
+    def both(heads: int, width: int, length: int) -> float:
+        return by_width(heads, width, length) + 0.05 * np.log2(heads)
+
+    def peak(heads: int, width: int, length: int) -> float:
+        return by_width(heads, width, length) + (0.1 if heads in (2, 4) else 0)
+
+    for accuracy in (both, peak):
+        found = CONCLUDE(table(accuracy, noise=0.002))
+        assert found.value == 0
+        assert found.sentence.startswith("Both, and width more than heads")
+
+
+def test_where_heads_cannot_be_ruled_out_they_are_not() -> None:
+    found = CONCLUDE(table(by_width, noise=0.1))
+    assert found.sentence.startswith(("Width, more than heads", "This tier cannot tell"))
+
+
 def test_where_only_heads_help_the_answer_is_heads() -> None:
     results = table(by_heads)
     found = CONCLUDE(results)
