@@ -129,7 +129,8 @@ class IntervalFigure:
     """Means with intervals, a line for each label and a panel for each text or the like.
 
     `data` makes of the results the rows `label`, `panel`, `group` (the colour), `mean`, `low`,
-    `high` and `seeds`. With `zero`, a rule marks zero.
+    `high` and `seeds`. Labels are sorted by their mean, or stand as the rows do where these are
+    `ordered`. With `zero`, a rule marks zero.
     """
 
     name: str
@@ -138,6 +139,7 @@ class IntervalFigure:
     axis: str
     data: Callable[[pd.DataFrame], pd.DataFrame]
     zero: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
