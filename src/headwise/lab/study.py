@@ -144,11 +144,22 @@ class IntervalFigure:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """An answer with its evidence, or a refusal that says what is missing."""
+    """An answer with its evidence, or a refusal that says what is missing.
+
+    `answer` is what must be the same with other seeds for the sentence to stand: by default the
+    `value`; where that is a measured size, what the sentence says of it.
+    """
 
     sentence: str
     value: int | None
     settled_by: str = ""
+    answer: str = ""
+
+    def agrees_with(self, other: "Conclusion") -> bool:
+        """Is this the same answer?"""
+        if not (self.conclusive and other.conclusive):
+            return False
+        return (self.answer or self.value) == (other.answer or other.value)
 
     @property
     def conclusive(self) -> bool:

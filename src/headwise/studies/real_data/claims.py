@@ -125,6 +125,7 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
                 f"{answer}: at fixed width, heads give {share} of what width gives at a "
                 f"fixed number of heads; {numbers}. {told}",
                 0,
+                answer=answer,
             )
         if more.high < 0 and heads.interval.low > 0:
             return Conclusion(f"Heads, more than width: {numbers}. {told}", 1)
