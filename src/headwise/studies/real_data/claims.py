@@ -22,8 +22,6 @@ PUBLISHED_ALPHA, PUBLISHED_DELTA = -1.40, 0.25
 LEFT_OUT = (1, 12, 14, 16)  # heads without which the paper fitted its formula
 NEGLIGIBLE = 0.1  # of the effect of width: heads that do less than that do not matter
 
-MINOR = 0.25  # of the effect of width: below it the answer is "not heads"
-
 
 def rises_with_heads(results: pd.DataFrame) -> Verdict:
     """Accuracy gained with every doubling of the heads, width growing with them."""
@@ -119,13 +117,11 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
             f"width minus heads {in_points(more)}"
         )
         if more.low > 0 and width.interval.low > 0:
-            share = f"{heads.interval.mean / width.interval.mean:.0%}"
-            answer = _heads_beside_width(effects_of_heads(results), width.interval)
+            share = f"{round(100 * heads.interval.mean / width.interval.mean)} %"
             return Conclusion(
-                f"{answer}: at fixed width, heads give {share} of what width gives at a "
-                f"fixed number of heads; {numbers}. {told}",
+                f"Width, more than heads: at fixed width, heads give {share} of what width gives "
+                f"at a fixed number of heads; {numbers}. {told}",
                 0,
-                answer=answer,
             )
         if more.high < 0 and heads.interval.low > 0:
             return Conclusion(f"Heads, more than width: {numbers}. {told}", 1)
@@ -134,15 +130,6 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
         )
 
     return conclude
-
-
-def _heads_beside_width(heads: dict[int, Interval], width: Interval) -> str:
-    """The answer where width does more: does any number of heads do something besides?"""
-    if any(gain.low > 0 for gain in heads.values()):
-        return "Both, and width more than heads"
-    if all(gain.high < MINOR * width.mean for gain in heads.values()):
-        return "Width, not heads"
-    return "Width, more than heads"
 
 
 def _alike(*found: Effect) -> bool:
