@@ -14,7 +14,10 @@ from headwise.advise.probe.verdict import HeadVerdict
 OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 TOO_DOUBTFUL = 0.6  # an answer that is less likely is none
 OUT_OF_TIME = 0.8  # the chance of an answer, at most, where seeds are missing
-HIDDEN_GAIN = 8.0  # where heads are enough, more of them lower a small error 4-fold at most
+# Where heads are enough, more of them lower a small error 5-fold at most if it is one that means
+# or chooses, 2.5-fold if there are several that choose. A log-sum-exp that several heads sharpen has
+# its largest step at two, and a 10-fold one after it.
+HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
 _DEEPER = "less noise, more samples, or a deeper network"
 
 Obstacle = tuple[str, str]
@@ -40,6 +43,8 @@ def judge_training(
         if obstacle is not None:
             return None, obstacle
         reading = transition.reading(1, noise) if 1 in transition.errors() else _one(transition)
+        if reading.packed:
+            return None, _summary(reading)
         return _likely(HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads))
     verdict = transition.verdict
     obstacle = _unclear(transition, verdict.heads)
@@ -48,7 +53,9 @@ def judge_training(
     reading = transition.reading(verdict.heads, noise)
     if not reading.stands_out:
         return None, slope(transition, reading)
-    obstacle = _hidden(transition, verdict.heads)
+    if reading.packed:
+        return None, _summary(reading)
+    obstacle = _hidden(transition, verdict.heads) or _read_along(transition, verdict.heads)
     if obstacle is not None:
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
@@ -87,7 +94,7 @@ def _hidden(transition: Transition, heads: int) -> Obstacle | None:
     its head lowers the error by far more than chance and longer training do.
     """
     gain, errors = transition.hidden_gain(heads), transition.errors()
-    if transition.labels or gain < HIDDEN_GAIN:
+    if transition.labels or gain < (HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL):
         return None
     more = min((h for h in errors if h > heads), key=lambda h: errors[h])
     return (
@@ -95,6 +102,33 @@ def _hidden(transition: Transition, heads: int) -> Obstacle | None:
         f"constant's error, which would do for most ends, but {more} heads lower it {gain:.0f}×: "
         "there may be a feature of little weight that needs a head of its own",
         "the function itself, or targets from which the main part is subtracted",
+    )
+
+
+def _summary(reading: CurveReading) -> Obstacle:
+    """The refusal of one wide head that does what takes several narrow ones."""
+    return (
+        "one wide head does as well as several narrow ones, so that it holds a summary of the "
+        f"sequence rather than a feature, and {reading.floor:.1%} of the target stay unexplained: "
+        "the rest may need heads, or a layer, of its own",
+        "the function itself, more samples, or a deeper network",
+    )
+
+
+def _read_along(transition: Transition, heads: int) -> Obstacle | None:
+    """A head that reads one position beside others can be spared, and training hardly finds how.
+
+    One that averages reads the position along with its other values. One that chooses does where
+    the token there decides which feature counts: it gets the largest score of all when the feature
+    does not count, and its own value is then the mark of it.
+    """
+    fixed = transition.fixed_readers(heads)
+    if not 0 < fixed < heads:
+        return None
+    return (
+        f"{fixed} of the {heads} heads {'reads' if fixed == 1 else 'read'} one position in all "
+        "sequences, which another head may do beside its own work; so fewer may be enough",
+        "targets that do not depend on that position, or each of its values apart",
     )
 
 
