@@ -14,9 +14,8 @@ from headwise.advise.probe.verdict import HeadVerdict
 OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 TOO_DOUBTFUL = 0.6  # an answer that is less likely is none
 OUT_OF_TIME = 0.8  # the chance of an answer, at most, where seeds are missing
-# Where heads are enough, more of them lower a small error 5-fold at most if it is one that means
-# or chooses, 2.5-fold if there are several that choose. A log-sum-exp that several heads sharpen has
-# its largest step at two, and a 10-fold one after it.
+# Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if
+# several are. A sharp log-sum-exp has its largest step at two heads, and a 10-fold one after it.
 HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
 _DEEPER = "less noise, more samples, or a deeper network"
 
