@@ -47,8 +47,9 @@ def pooled_error(
         if trained is None:
             return None
         errors.append(held_out_error(data, shape, trained[0]))
-        if errors[-1] > HOPELESS * (reached + FLOOR):
+        if errors[0] > HOPELESS * (reached + FLOOR):
             break
+    clock.took(sum(round(share * steps) for steps, _, _ in PLANS[len(errors) :]))
     return min(errors)
 
 
