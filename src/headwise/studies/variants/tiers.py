@@ -67,8 +67,8 @@ def quick_parts() -> dict[str, list[Run]]:
     return {
         "heads": runs,
         "lengths": lengths,
-        "rank": _neighbours(3),
-        "induction": _induction(("plain", "talking"), 3),
+        "rank": _neighbours(SEEDS),
+        "induction": _induction(("plain", "talking"), SEEDS),
     }
 
 
@@ -106,8 +106,8 @@ def standard_parts() -> dict[str, list[Run]]:
         "heads": whole,
         "lengths": lengths,
         "positions": models.pooled_runs(parts, placed, TRAINING, SEEDS),
-        "rank": _neighbours(4),
-        "induction": _induction((*every, "mixture:1:1", "differential", "linear"), 3),
+        "rank": _neighbours(SEEDS),
+        "induction": _induction((*every, "mixture:1:1", "differential", "linear"), SEEDS),
     }
 
 
