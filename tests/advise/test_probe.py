@@ -301,9 +301,9 @@ def test_a_position_read_beside_other_heads_may_cost_none(readers: int, answer: 
 
 
 def test_sharpening_is_not_taken_for_a_second_head() -> None:
-    """A log-sum-exp of inverse temperature 8: one head in principle, and a step at two."""
-    errors = {1: 2.1e-3, 2: 3.4e-5, 3: 4e-6, 4: 3.8e-6}
-    assert _judged(errors, pooled=1.6e-3) is None
+    """Log-sum-exps of inverse temperature 8 and 5: one head in principle, and a step at two."""
+    assert _judged({1: 2.1e-3, 2: 3.4e-5, 3: 4e-6, 4: 3.8e-6}, pooled=1.6e-3) is None
+    assert _judged({1: 1.2e-3, 2: 2e-5, 3: 1e-5, 4: 9e-6}, pooled=1e-3) is None
 
 
 def test_a_copied_head_is_removed_without_loss() -> None:

@@ -17,6 +17,7 @@ OUT_OF_TIME = 0.8  # the chance of an answer, at most, where seeds are missing
 # Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if
 # several are. A sharp log-sum-exp has its largest step at two heads, and a 10-fold one after it.
 HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
+ONE_IS_CLOSE = 4e-3  # what one head leaves of a soft maximum, of any temperature, at most
 _DEEPER = "less noise, more samples, or a deeper network"
 
 Obstacle = tuple[str, str]
@@ -54,7 +55,10 @@ def judge_training(
         return None, slope(transition, reading)
     if reading.packed:
         return None, _summary(reading)
-    obstacle = _hidden(transition, verdict.heads) or _read_along(transition, verdict.heads)
+    heads = verdict.heads
+    obstacle = (
+        _hidden(transition, heads) or _read_along(transition, heads) or _softened(transition, heads)
+    )
     if obstacle is not None:
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
@@ -100,6 +104,21 @@ def _hidden(transition: Transition, heads: int) -> Obstacle | None:
         f"{heads} {'head leaves' if heads == 1 else 'heads leave'} {errors[more] * gain:.1e} of a "
         f"constant's error, which would do for most ends, but {more} heads lower it {gain:.0f}×: "
         "there may be a feature of little weight that needs a head of its own",
+        "the function itself, or targets from which the main part is subtracted",
+    )
+
+
+def _softened(transition: Transition, heads: int) -> Obstacle | None:
+    """A log-sum-exp of the tokens is one average, of values so steep that no network learns it; two
+    heads of different sharpness approximate it far better than one, as if each had a feature.
+    """
+    alone = transition.errors().get(1, 1.0)
+    if heads == 1 or transition.labels or alone > ONE_IS_CLOSE:
+        return None
+    return (
+        f"one head leaves only {alone:.1e} of a constant's error; that {heads} heads leave less "
+        "may be a feature of little weight, or the one feature approximated better, such as a "
+        "soft maximum",
         "the function itself, or targets from which the main part is subtracted",
     )
 
