@@ -32,7 +32,10 @@ class DescentFile:
         found = self._descents.get(_key(plan))
         if found is None:
             return None
-        return Descent(plan, **{name: _by_heads(found[name]) for name in _TABLES})
+        errors, train_errors, removal_costs, token_counts, readers = (
+            _by_heads(found[name]) for name in _TABLES
+        )
+        return Descent(plan, errors, train_errors, removal_costs, token_counts, readers)
 
     def pooled(self, seed: int) -> float | None:
         """The error without attention, if it was measured before."""
