@@ -76,6 +76,13 @@ def unclear(transition: Transition, heads: int) -> Obstacle | None:
     return None
 
 
+def shown_errors(transition: Transition) -> str:
+    """The errors by number of heads, up to the number from which they fall no more."""
+    errors = transition.errors()
+    best = min(errors, key=lambda heads: errors[heads])
+    return ", ".join(f"{h}: {errors[h]:.1e}" for h in sorted(errors) if h <= best)
+
+
 def slope(transition: Transition, reading: CurveReading) -> Obstacle | None:
     """The refusal of an error that falls gradually: what more heads buy."""
     if reading.stands_out:
@@ -83,12 +90,11 @@ def slope(transition: Transition, reading: CurveReading) -> Obstacle | None:
     errors = transition.errors()
     fewest, best = min(errors), min(errors, key=lambda heads: errors[heads])
     falls = {h: errors[h - 1] / errors[h] for h in errors if h - 1 in errors and h <= best}
-    shown = ", ".join(f"{h}: {errors[h]:.1e}" for h in sorted(errors) if h <= best)
     steepest = max(falls, key=lambda heads: falls[heads], default=best)
     times = falls.get(steepest, 1.0)
     return (
-        f"the error falls gradually with the heads ({shown}), and no number stands out: "
-        f"{best} heads instead of {fewest} buy a factor of {errors[fewest] / errors[best]:.1f}, "
+        f"the error falls gradually with the heads ({shown_errors(transition)}), and no number "
+        f"stands out: {best} heads instead of {fewest} buy a factor of {errors[fewest] / errors[best]:.1f}, "
         f"the steepest step, to {steepest}, one of {times:.1f}. So falls what more heads sharpen, "
         "such as a threshold; one head may be enough",
         "the function itself, or targets without jumps; or there is no sharp answer for this task",

@@ -8,6 +8,7 @@ from headwise.advise.probe.obstacles import (
     beaten,
     hidden_feature,
     read_along,
+    shown_errors,
     slope,
     softened,
     summary,
@@ -36,7 +37,8 @@ def judge_training(
         obstacle = beaten(transition, noise) or hidden_feature(transition, 1) or summary(reading)
         if obstacle is not None:
             return None, obstacle
-        return _likely(HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads))
+        verdict = HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads)
+        return _likely(verdict, transition)
     verdict = transition.verdict
     heads = verdict.heads
     obstacle = unclear(transition, heads)
@@ -54,15 +56,18 @@ def judge_training(
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
     chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
-    return _likely(verdict.doubted(chance, transition.most_heads))
+    return _likely(verdict.doubted(chance, transition.most_heads), transition)
 
 
-def _likely(verdict: HeadVerdict) -> tuple[HeadVerdict | None, Obstacle | None]:
+def _likely(
+    verdict: HeadVerdict, transition: Transition
+) -> tuple[HeadVerdict | None, Obstacle | None]:
     if verdict.confidence < TOO_DOUBTFUL:
         low, high = verdict.interval
         return None, (
             f"{verdict.heads} heads are the likeliest, but with a chance of "
-            f"{verdict.confidence:.0%} only; {low} to {high} are plausible",
+            f"{verdict.confidence:.0%} only; {low} to {high} are plausible (errors by number of "
+            f"heads: {shown_errors(transition)})",
             "more samples, more seconds, or the function itself",
         )
     return verdict, None
