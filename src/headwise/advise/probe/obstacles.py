@@ -96,7 +96,8 @@ def slope(transition: Transition, reading: CurveReading) -> Obstacle | None:
         f"the error falls gradually with the heads ({shown_errors(transition)}), and no number "
         f"stands out: {best} heads instead of {fewest} buy a factor of "
         f"{errors[fewest] / errors[best]:.1f}, the steepest step, to {steepest}, "
-        f"one of {times:.1f}. So falls what more heads sharpen, such as a threshold; one head may be enough",
+        f"one of {times:.1f}. So falls what more heads sharpen, such as a threshold; one head may "
+        "be enough",
         "the function itself, or targets without jumps; or there is no sharp answer for this task",
     )
 
