@@ -71,7 +71,7 @@ class Objective(ABC):
 def divergences(
     original: Float[Tensor, "rows classes"], changed: Float[Tensor, "rows classes"]
 ) -> Float[Tensor, " rows"]:
-    """KL divergence of each row's distribution from the original's, nats; rounding is not below 0."""
+    """KL divergence of each row's distribution from the original's, nats; never below zero."""
     parts = []
     for p, q in zip(_blocks(original), _blocks(changed), strict=True):
         log_p, log_q = p.float().log_softmax(-1), q.float().log_softmax(-1)
