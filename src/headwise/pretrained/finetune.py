@@ -24,10 +24,12 @@ def recover(
     steps: int,
     *,
     seed: int = 0,
-    rate: float = 5e-5,
+    rate: float = 1e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
     """Adam on the attention weights only, matching the original's outputs; the loss by step.
+
+    A step changes a weight by about `rate` of the attention matrices' usual weight.
 
     Calibration text is short and a recovery soon overfits it, so every fifth batch is kept
     aside and the weights that do best there stay: the first ones, if nothing does better.
@@ -38,6 +40,7 @@ def recover(
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
         parameter.requires_grad_(id(parameter) in trainable)
+    rate *= _usual_weight(parameters)
     optimiser = torch.optim.Adam(parameters, lr=rate)
     rng = np.random.default_rng([seed, 3])
     losses = []
@@ -97,6 +100,12 @@ def _mismatch_on(
         compared = objective.compare(target, compressed(**inputs), inputs)
         losses.append(compared.damage.sum() / compared.units.sum())
     return torch.stack(losses).mean()
+
+
+def _usual_weight(parameters: list[nn.Parameter]) -> float:
+    """The median over matrices of the root mean square."""
+    sizes = [p.detach().float().square().mean().sqrt() for p in parameters if p.ndim > 1]
+    return float(torch.stack(sizes).median())
 
 
 def _attention(model: nn.Module, sites: list[AttentionSite]) -> Iterator[nn.Parameter]:
