@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.options.parse import whole_numbers
+from headwise.cli.options.result import JsonOption
 from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
 
 app = typer.Typer(no_args_is_help=True, help="What theory promises and what it forbids.")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 
 class Values(StrEnum):
@@ -35,7 +34,7 @@ def head_count(
         float, typer.Option(help="Share of the positions that each feature looks at.")
     ] = 0.25,
     readout_layers: Annotated[int, typer.Option(help="Layers of the readout: 2 or 5.")] = 2,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How fast the parameters of a network with too few heads must grow as its error falls.
 
@@ -66,7 +65,7 @@ def phase_map(
         float, typer.Option(help="Share of the positions that each feature looks at.")
     ] = 0.25,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("phase-map"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """The lower bound's exponent over heads × lengths, as a figure (PNG, SVG) and a table.
 
@@ -99,7 +98,7 @@ def rank(
     highest_degree: Annotated[
         int, typer.Option(help="Harmonics to count; more sharpen the bound.")
     ] = 399,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do: the least error of --heads, or the heads for --error.
 
@@ -116,7 +115,7 @@ def rank(
 @app.command("nearly-full-rank")
 def nearly_full_rank(
     dim: Annotated[int, typer.Option(help="Dimension of a token; even.")],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How many heads one rank below full find the nearer of two points exactly.
 
@@ -138,7 +137,7 @@ def bands(
     highest_degree: Annotated[
         int, typer.Option(help="Harmonics to count; more sharpen the bound.")
     ] = 799,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do at a combination of biased nearest neighbours.
 
@@ -157,7 +156,7 @@ def extraction(
     ],
     heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
     head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """The least error of an early layer that reads a linear target off the past tokens.
 
@@ -182,7 +181,7 @@ def saturation(
         float | None, typer.Option(help="Ask for the Euclidean distance: scores are within ± this.")
     ] = None,
     length: Annotated[int | None, typer.Option(help="Keys in a row, with --score-bound.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How far a head's attention, or its output, can move if its scores change by ± --epsilon.
 

@@ -6,14 +6,8 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, kept_in
-from headwise.cli.options.where import (
-    LOCAL,
-    Device,
-    DeviceOption,
-    GpusOption,
-    JobsOption,
-    OnOption,
-)
+from headwise.cli.options.result import JsonOption, PageOption
+from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
 from headwise.cli.progress import progress_bar
 
 
@@ -36,7 +30,7 @@ def plan(
     ] = 600.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal plans.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this JSON file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
+    report: PageOption = None,
     store: Annotated[
         Path, typer.Option(help="The SQLite file that keeps trials; a stopped plan goes on.")
     ] = Path("headwise.db"),
@@ -44,7 +38,7 @@ def plan(
     on: OnOption = LOCAL,
     gpus_per_job: GpusOption = 0.0,
     device: DeviceOption = Device.cpu,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON only.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Share a budget of attention parameters out over layers, heads and dimensions.
 

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, REFUSED
+from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, OnOption
 from headwise.cli.progress import progress_bar
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
 
 

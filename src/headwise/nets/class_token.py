@@ -15,7 +15,7 @@ from torch.nn import functional
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets.attention import attend
-from headwise.nets.base import Net
+from headwise.nets.base import LayeredShape, Net
 from headwise.nets.folded import attend_folded, embed_hidden
 from headwise.nets.layers import (
     ParameterShapes,
@@ -33,7 +33,7 @@ from headwise.nets.start import start_weights
 
 
 @spec
-class ClassTokenShape:
+class ClassTokenShape(LayeredShape):
     """The network of the head-count paper.
 
     Tokens are embedded by an MLP, a trainable class token is appended, attention layers follow,
@@ -101,11 +101,6 @@ class ClassTokenShape:
         return cls.standard(
             token_dim=token_dim, heads=heads, head_dim=each, width=width, layers=layers
         )
-
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
 
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""

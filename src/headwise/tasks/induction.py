@@ -13,14 +13,15 @@ from torch import Tensor
 
 from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 
 @spec
-class Induction:
+class Induction(LastTokenAnswers):
     """Sequences of `length` tokens of `symbols` symbols; equal fields, equal data.
 
     The symbol that asks is none of the others but at one place before, at random; the others are
-    drawn at random from the rest.
+    drawn at random from the rest. Guessing evenly scores 1 − 1/(symbols − 1).
     """
 
     length: int
@@ -39,26 +40,6 @@ class Induction:
     def dim(self) -> int:
         """Numbers in a token, as the tables call it."""
         return self.symbols
-
-    @property
-    def outputs(self) -> int:
-        """Numbers in an answer: one a symbol."""
-        return self.symbols
-
-    @property
-    def answers(self) -> slice:
-        """The token that asks: the last."""
-        return slice(-1, None)
-
-    @property
-    def scored(self) -> slice:
-        """All answers count."""
-        return slice(None)
-
-    @property
-    def scale(self) -> float:
-        """E‖f‖²: the error of answering zero. Guessing evenly scores 1 − 1/(symbols − 1)."""
-        return 1.0
 
     def sample(
         self, count: int, seed: int | tuple[int, ...]

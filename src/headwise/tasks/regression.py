@@ -11,10 +11,11 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 
 @spec
-class InContextRegression:
+class InContextRegression(LastTokenAnswers):
     """`shots` examples, then one question more, in dimension `dim`; the score is the last's."""
 
     dim: int

@@ -6,14 +6,12 @@ With kernel k and L layers the last token sees 1 + (k − 1)(2ᴸ − 1) tokens 
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 
 @spec
@@ -51,12 +49,7 @@ class Convolutions(NoExtras):
             shapes |= linear_shapes(f"convolutions.{layer}", dim, self.kernel * dim)
         return shapes
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The last token after the last layer."""
         stream = linear(hidden, params, embedding)
         length = stream.shape[2]

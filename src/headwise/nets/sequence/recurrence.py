@@ -5,13 +5,11 @@ n = tanh(W_n x_t + b + r ⊙ (U_n h + c)),    h ← (1 − z) ⊙ n + z ⊙ h,  
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 
 @spec
@@ -44,12 +42,7 @@ class Recurrence(NoExtras):
             **linear_shapes("recurrence.state", rows, self.state),
         }
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The state after the last token."""
         tokens = linear(hidden, params, embedding)
         steps = linear(tokens, params, "recurrence.token").unbind(2)

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 _RATES = 0.01, 0.5  # of Δ at the start
 
@@ -64,12 +64,7 @@ class StateSpace(NoExtras):
         rates = np.geomspace(*_RATES, size[0])
         return np.log(rates) if name.endswith("rate") else np.pi * rates * np.arange(size[0])
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The last token after the last layer."""
         stream = linear(hidden, params, embedding)
         for layer in range(self.layers):

@@ -24,7 +24,7 @@ from torch import Tensor
 from headwise.core.errors import require
 from headwise.nets.layers import ParameterShapes, Params, linear
 from headwise.nets.shape import AttentionShape
-from headwise.nets.variants._variant import Variant
+from headwise.nets.variants._variant import Asking, Outputs, Variant
 
 _BALANCE = 0.01  # weight of the balance loss, the paper's β
 
@@ -61,13 +61,7 @@ class MixtureOfHeads(Variant):
             shapes |= {"share.weight": (self.shared, width), "balance.weight": (2, width)}
         return shapes
 
-    def gate(
-        self,
-        params: Params,
-        name: str,
-        asking: Float[Tensor, "members #batch asking width"],
-        outputs: Float[Tensor, "members batch heads asking size"],
-    ) -> Float[Tensor, "members batch heads asking size"]:
+    def gate(self, params: Params, name: str, asking: Asking, outputs: Outputs) -> Outputs:
         """Every head's output times g_i."""
         chances, chosen = self._route(params, name, asking)
         gates = chances * chosen
@@ -94,7 +88,7 @@ class MixtureOfHeads(Variant):
         return heads**2 * load.mean(-1)
 
     def _route(
-        self, params: Params, name: str, asking: Float[Tensor, "members #batch asking width"]
+        self, params: Params, name: str, asking: Asking
     ) -> tuple[Float[Tensor, "members #batch asking heads"], Tensor]:
         """Probabilities of the routed heads, and which are chosen (0 or 1)."""
         chances = torch.softmax(linear(asking, params, f"{name}.route"), -1)
