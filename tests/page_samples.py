@@ -251,7 +251,7 @@ def samples() -> dict[str, Any]:
         "built": retrieval(TASK, error=0.1),
         "witness": witness(net, TASK, steps=5, starts=4),
         "frontier": frontier(lengths=[16], errors=(0.1, 0.05)),
-        "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), 4, 2),
+        "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), intrinsic_dim=4, head_dim=2),
     }
 
 

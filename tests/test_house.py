@@ -7,6 +7,8 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from inspect import Parameter, signature
+from pkgutil import resolve_name
 
 import pytest
 import typer
@@ -18,7 +20,7 @@ from house import MODULES, ROOMS, ROOT, SOURCE, find, imports, parameters
 MOST_MODULES = 15
 MOST_LINES = 300
 ONE_IDEA = ("training/fused",)  # a folder that may be larger: one kernel, cut into its pieces
-PRESENTATION = {"as_json", "out", "report", "figure"}  # where a result goes, not what it is
+PRESENTATION = {"as_json", "out"}  # where a result goes, not what it is
 
 EVERY = list(MODULES.values())
 PUBLIC = [module for module in EVERY if not module.is_private]
@@ -275,6 +277,29 @@ def test_a_command_and_its_twin_have_the_same_options(name: str) -> None:
     options = {each.name for each in command.params} - PRESENTATION - twin.words.keys()
     only_here = sorted(options - accepted)
     assert not only_here, f"headwise {name} has options {only_here}; {twin.place} has not"
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_command_and_its_twin_have_the_same_defaults(name: str) -> None:
+    twin = TWINS[name]
+    functions = [resolve_name(place) for place in (twin.place, *twin.also)]
+    known = [signature(function).parameters for function in functions]
+    wrong = []
+    for option in COMMANDS[name].params:
+        own = [each[option.name].default for each in known if option.name in each]
+        if own and option.name not in twin.words and not option.required:
+            given = _as_typed(option.default)
+            made_up = given == "" and own == [Parameter.empty]  # from other options
+            if not made_up and given not in map(_as_typed, own):
+                wrong.append(f"--{option.name}: {given or 'nothing'}, in Python {own[0]}")
+    none(wrong, f"headwise {name} and {twin.called} differ in what is taken where nothing is said:")
+
+
+def _as_typed(default: object) -> str:
+    """A default as a person types it: a list with commas, nothing where there is none."""
+    if isinstance(default, tuple | list):
+        return ",".join(map(str, default))
+    return "" if default is None else str(getattr(default, "value", default))
 
 
 def test_the_map_in_contributing_is_the_real_one() -> None:

@@ -1,4 +1,4 @@
-"""Variants of a head against other people's programs, and linear attention in its recurrent form."""
+"""Variants of a head against other programs, and linear attention in its recurrent form."""
 
 from dataclasses import replace
 from math import sqrt

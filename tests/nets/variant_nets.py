@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.nets import AttentionShape, DecoderShape, PooledShape
+from headwise.nets.variants import find_variant
 
 HEADS, RANK, SIZE, LENGTH = 4, 6, 5, 9
 LAYER = AttentionShape(heads=HEADS, qk_dim=RANK, v_dim=SIZE)

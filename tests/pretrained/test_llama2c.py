@@ -1,4 +1,4 @@
-"""llama2.c checkpoints: converted, they compute what run.c computes; broken, they get a sentence."""
+"""llama2.c checkpoints: converted, they compute what run.c does; broken, they get a sentence."""
 
 import struct
 from pathlib import Path

@@ -76,7 +76,11 @@ def phase_map(
 
     check_can_write_into(out, "--out")
     found = head_count.phase_map(
-        whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
+        whole_numbers(heads),
+        whole_numbers(lengths),
+        intrinsic_dim=intrinsic_dim,
+        head_dim=head_dim,
+        set_fraction=set_fraction,
     )
     write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
     print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .pdf, .csv")

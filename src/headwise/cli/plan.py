@@ -50,9 +50,6 @@ def plan(
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
     from headwise.advise.plan import plan as make
-    from headwise.core.files import check_can_write
-
-    check_can_write(report, "--report")
 
     with progress_bar("plan") as on_progress, kept_in(store, "trials"):
         made = make(
@@ -67,6 +64,7 @@ def plan(
             seconds=seconds,
             seed=seed,
             out=out,
+            report=report,
             store=store,
             jobs=jobs,
             on=on,
@@ -74,10 +72,6 @@ def plan(
             device=device.value,
             on_progress=on_progress,
         )
-    if report is not None:
-        from headwise.report.result_page import write_page
-
-        write_page(made, report)
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")
