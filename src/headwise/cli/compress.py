@@ -8,6 +8,7 @@ import typer
 
 from headwise.cli.ending import GATE_FAILED
 from headwise.cli.options import pretrained
+from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import Device, DeviceOption
 
@@ -63,33 +64,12 @@ def compress(
 
     Exit code 1: the damage is above --max-loss, and nothing was written.
     """
+    options = given(locals())
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
 
     with progress_bar("opening the model") as on_progress:
-        result = run(
-            model,
-            out=out,
-            keep=keep,
-            kv_bytes=kv_bytes,
-            max_loss=max_loss,
-            plan=plan,
-            method=method,
-            uniform=uniform,
-            fast=fast,
-            finetune=finetune,
-            text=text,
-            eval_text=eval_text,
-            tokens=tokens,
-            length=length,
-            pool=pool,
-            memory=memory,
-            cache=cache,
-            seed=seed,
-            report=report,
-            device=device.value,
-            on_progress=on_progress,
-        )
+        result = run(**options, on_progress=on_progress)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
         raise typer.Exit(GATE_FAILED)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.options import pretrained
+from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import Device, DeviceOption
 
@@ -27,22 +28,10 @@ def inspect(
     as_json: JsonOption = False,
 ) -> None:
     """See what each head of a model needs: ranks, saturation, importance, redundancy."""
+    options = given(locals())
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import inspect as run
 
     with progress_bar("opening the model") as on_progress:
-        inspection = run(
-            model,
-            text=text,
-            tokens=tokens,
-            length=length,
-            pool=pool,
-            memory=memory,
-            cache=cache,
-            exact=exact,
-            report=report,
-            seed=seed,
-            device=device.value,
-            on_progress=on_progress,
-        )
+        inspection = run(**options, on_progress=on_progress)
     print(json.dumps(inspection.to_data()) if as_json else inspection)

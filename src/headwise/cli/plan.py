@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, kept_in
+from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
 from headwise.cli.progress import progress_bar
@@ -49,29 +50,11 @@ def plan(
 
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
+    options = given(locals())
     from headwise.advise.plan import plan as make
 
     with progress_bar("plan") as on_progress, kept_in(store, "trials"):
-        made = make(
-            layers=layers,
-            width=width,
-            length=length,
-            budget=budget,
-            text=text,
-            data=data,
-            intrinsic_dim=intrinsic_dim,
-            multiple=multiple,
-            seconds=seconds,
-            seed=seed,
-            out=out,
-            report=report,
-            store=store,
-            jobs=jobs,
-            on=on,
-            gpus_per_job=gpus_per_job,
-            device=device.value,
-            on_progress=on_progress,
-        )
+        made = make(**options, on_progress=on_progress)
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")
