@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from headwise.lab.seeds import LEAST_SEEDS, SeedGroups
-from headwise.lab.steadiness import halves, judge
-from headwise.lab.study import NOT_TESTED, Claim, Verdict
+from headwise.lab.steadiness import conclude, halves, judge
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Study, Verdict
 
 BAR = 10.0
 
@@ -141,3 +141,29 @@ def test_a_claim_that_needs_whole_tables_is_not_in_the_way() -> None:
     verdict = judge(Claim("It falls", "test", strict), table(near(1e-2, 8), near(1e-5, 2)))
     assert verdict.status == "cannot tell"
     assert "too few seeds" in verdict.why
+
+
+def heads_of(results: pd.DataFrame) -> Conclusion:
+    """The number of heads with the smallest error."""
+    least = results.groupby("heads")["error"].min()
+    return Conclusion(f"{least.idxmin()} heads are best.", int(least.idxmin()))
+
+
+def concluded(seeds: SeedGroups) -> Conclusion:
+    study = Study(
+        name="drop", title="", question="", tiers={}, parts={"drop": ""}, rows=("heads",),
+        columns="heads", finding=heads_of,
+    )  # fmt: skip
+    return conclude(study, seeds.table)
+
+
+def test_an_answer_is_asked_again_as_claims_are() -> None:
+    clear = concluded(table(near(1e-2, 8), near(1e-5, 8)))
+    assert (clear.value, clear.sentence) == (4, "4 heads are best.")
+    lucky = concluded(table(near(1e-2, 8), [*near(1.5e-2, 7), 5e-3]))
+    assert lucky.value is None
+    assert "4 heads are best" in lucky.sentence
+    assert lucky.sentence.startswith("Not settled, other seeds would say the same")
+    few = concluded(table(near(1e-2, 2), near(1e-5, 2)))
+    assert few.value is None
+    assert "too few seeds" in few.sentence

@@ -65,7 +65,7 @@ def test_where_only_width_helps_the_answer_is_width() -> None:
     results = table(by_width)
     found = CONCLUDE(results)
     assert found.value == 0
-    assert found.sentence.startswith("Width, not heads")
+    assert found.sentence.startswith("Width, more than heads")
     assert "made up" in found.sentence
     assert claims.rises_with_heads(results).status == "holds"
     assert claims.width_matters(results).status == "holds"
@@ -73,6 +73,25 @@ def test_where_only_width_helps_the_answer_is_width() -> None:
     assert claims.falls_with_length(results).status == "holds"
     assert claims.no_transition_held_out(results).status == "holds"
     assert claims.mrr_alike(results).status == "holds"
+
+
+def test_where_both_help_the_answer_does_not_deny_heads() -> None:
+    """Also where heads help in the middle of their range only."""
+
+    def both(heads: int, width: int, length: int) -> float:
+        return by_width(heads, width, length) + 0.05 * np.log2(heads)
+
+    def peak(heads: int, width: int, length: int) -> float:
+        return by_width(heads, width, length) + (0.1 if heads in (2, 4) else 0)
+
+    for accuracy, share in ((both, "25 %"), (peak, "0 %")):
+        results = table(accuracy, noise=0.0001)
+        found = CONCLUDE(results)
+        assert found.value == 0
+        assert found.sentence.startswith(
+            f"Width, more than heads: at fixed width, heads give {share}"
+        )
+        assert claims.heads_matter(results).status == "holds"
 
 
 def test_where_only_heads_help_the_answer_is_heads() -> None:

@@ -216,3 +216,11 @@ def test_data_that_are_not_here_are_asked_for() -> None:
     )
     with pytest.raises(InputError, match="headwise study fetch text-ranking"):
         task.check()
+
+
+def test_passages_without_a_word_are_taken_in_their_order() -> None:
+    """BM25 has nothing to go by where no word has two letters."""
+    asked = [Question(query="a?", positives=(letter,)) for letter in "abcd"]
+    _, places = candidates_of(asked, 3, "training")
+    assert places.shape == (4, 3)
+    assert [row[0] for row in places.tolist()] == [0, 1, 2, 3]

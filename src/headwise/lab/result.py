@@ -14,7 +14,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.lazy import named
 from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
-from headwise.lab.steadiness import judge_all
+from headwise.lab.steadiness import conclude, judge_all
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Study, Verdict, with_confidence
 from headwise.lab.summary import mean_error, readable_value, summarise
@@ -129,8 +129,8 @@ class StudyResult:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """The answer to the study's question."""
-        return self.study.finding(self.table)
+        """The answer to the study's question, if other seeds would give it, too."""
+        return conclude(self.study, self.table, self.error.compared_by == "ratio")
 
     @cached_property
     def verdicts(self) -> Mapping[Claim, Verdict]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from headwise.lab.seeds import LEAST_SEEDS, LEAST_WITH_STUCK, SeedGroups
-from headwise.lab.study import NOT_TESTED, Claim, Status, Study, Verdict, said_share
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Status, Study, Verdict, said_share
 
 ENOUGH = 0.95
 RESAMPLES = 200
@@ -29,6 +29,29 @@ def judge_all(study: Study, table: pd.DataFrame, ratio: bool = True) -> Mapping[
         return {claim: claim.check(table) for claim in study.claims}
     seeds = SeedGroups.of(table, study.settings, study.paired, ratio)
     return {claim: judge(claim, seeds) for claim in study.claims}
+
+
+def conclude(study: Study, table: pd.DataFrame, ratio: bool = True) -> Conclusion:
+    """A study's answer, or that other seeds could give another: the finding, judged as a claim."""
+    found = study.finding(table)
+    if not found.conclusive or not len(table):
+        return found
+
+    def same_answer(results: pd.DataFrame) -> Verdict:
+        again = study.finding(results)
+        if not again.conclusive:
+            return Verdict("cannot tell", again.sentence)
+        return Verdict.of(found.agrees_with(again), again.sentence)
+
+    claim = Claim("the answer", "", same_answer)
+    judged = judge(claim, SeedGroups.of(table, study.settings, study.paired, ratio))
+    if judged.status == "holds":
+        return found
+    return Conclusion(
+        f"Not settled, {judged.why}. What these seeds say: {found.sentence}",
+        None,
+        found.settled_by or "more seeds, or a larger tier",
+    )
 
 
 def judge(claim: Claim, seeds: SeedGroups, resamples: int = RESAMPLES) -> Verdict:

@@ -135,7 +135,8 @@ class IntervalFigure:
     """Means with intervals, a line for each label and a panel for each text or the like.
 
     `data` makes of the results the rows `label`, `panel`, `group` (the colour), `mean`, `low`,
-    `high` and `seeds`. With `zero`, a rule marks zero.
+    `high` and `seeds`. Labels are sorted by their mean, or stand as the rows do where these are
+    `ordered`. With `zero`, a rule marks zero.
     """
 
     name: str
@@ -144,15 +145,27 @@ class IntervalFigure:
     axis: str
     data: Callable[[pd.DataFrame], pd.DataFrame]
     zero: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """An answer with its evidence, or a refusal that says what is missing."""
+    """An answer with its evidence, or a refusal that says what is missing.
+
+    `answer` is what must be the same with other seeds for the sentence to stand: by default the
+    `value`; where that is a measured size, what the sentence says of it.
+    """
 
     sentence: str
     value: int | None
     settled_by: str = ""
+    answer: str = ""
+
+    def agrees_with(self, other: "Conclusion") -> bool:
+        """Is this the same answer?"""
+        if not (self.conclusive and other.conclusive):
+            return False
+        return (self.answer or self.value) == (other.answer or other.value)
 
     @property
     def conclusive(self) -> bool:

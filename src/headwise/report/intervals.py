@@ -7,6 +7,7 @@ from headwise.lab.study import IntervalFigure
 from headwise.report.theme import GREY, PALETTE, finished, panel_title
 
 _WIDTH, _ROW = 330, 34
+_LABELS = alt.Axis(grid=True, tickBand="extent", labelLimit=260)
 
 
 def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
@@ -19,7 +20,8 @@ def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
 
 def interval_panels(figure: IntervalFigure, data: pd.DataFrame) -> dict[str, alt.LayerChart]:
     """A chart a panel, by its title."""
-    labels = list(dict.fromkeys(data.sort_values("mean")["label"]))
+    rows = data if figure.ordered else data.sort_values("mean")
+    labels = list(dict.fromkeys(rows["label"]))
     groups = sorted(data["group"].unique(), reverse=True)
     return {
         str(title): _panel(figure, here, labels, groups) for title, here in data.groupby("panel")
@@ -31,7 +33,7 @@ def _panel(
 ) -> alt.LayerChart:
     colour = alt.Scale(domain=groups, range=list(PALETTE[: len(groups)]))
     base = alt.Chart(data).encode(
-        y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(grid=True, tickBand="extent")),
+        y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
         yOffset=alt.YOffset("group:N", sort=groups),
         color=alt.Color("group:N", title=None, scale=colour, sort=groups),
         tooltip=[

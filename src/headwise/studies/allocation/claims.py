@@ -137,7 +137,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
     decided = len(by_verdict["worse"]) + len(by_verdict["better"])
     if decided == 0:
         return Conclusion(sentence, None, "more seeds or a larger tier")
-    return Conclusion(sentence, len(by_verdict["better"]))
+    return Conclusion(sentence, len(by_verdict["better"]), answer=told)
 
 
 _SAYS = {

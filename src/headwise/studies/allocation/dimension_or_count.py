@@ -127,7 +127,9 @@ def finding(results: pd.DataFrame) -> Conclusion:
         )
     says = "less" if overall.sign == "better" else "more"
     better = int((gaps(pairs) < 0).sum())
-    return Conclusion(f"Narrowing heads costs {says} than removing some: {numbers}.", better)
+    return Conclusion(
+        f"Narrowing heads costs {says} than removing some: {numbers}.", better, answer=says
+    )
 
 
 DIMENSION_OR_COUNT = Study(

@@ -62,12 +62,12 @@ def finding(results: pd.DataFrame) -> Conclusion:
     few, many = float(by_points.iloc[0]), float(by_points.iloc[-1])
     where = f"error at half rank over full rank, one layer, {listed}"
     if many >= shared.HELPS * few:
-        return Conclusion(f"Yes: low rank costs more with more points ({where}).", round(many))
-    if few >= shared.HELPS * many:
-        return Conclusion(f"No: low rank costs less with more points ({where}).", round(many))
-    return Conclusion(
-        f"No: low rank costs about as much with few points as with many ({where}).", round(many)
-    )
+        answer = "Yes: low rank costs more with more points"
+    elif few >= shared.HELPS * many:
+        answer = "No: low rank costs less with more points"
+    else:
+        answer = "No: low rank costs about as much with few points as with many"
+    return Conclusion(f"{answer} ({where}).", round(many), answer=answer)
 
 
 RANK_POINTS = Study(

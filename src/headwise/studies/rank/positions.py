@@ -63,6 +63,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
         f"low-rank heads by {listing}.",
         round(float(best.iloc[0])) if helps else None,
         "" if helps else "more steps (a larger tier)",
+        answer="depth helps most with the fewest points",
     )
 
 

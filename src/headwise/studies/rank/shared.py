@@ -180,6 +180,7 @@ def rank_finding(results: pd.DataFrame) -> Conclusion:
         f"At equal parameters and one layer, splitting full rank in two costs {worst:.1f}× the "
         f"error or more ({sentence}).",
         round(worst),
+        answer="it costs",
     )
 
 

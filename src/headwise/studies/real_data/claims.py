@@ -117,10 +117,10 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
             f"width minus heads {in_points(more)}"
         )
         if more.low > 0 and width.interval.low > 0:
-            share = f"{heads.interval.mean / width.interval.mean:.0%}"
+            share = f"{round(100 * heads.interval.mean / width.interval.mean)} %"
             return Conclusion(
-                f"Width, not heads: at fixed width, heads give {share} of what width gives at a "
-                f"fixed number of heads; {numbers}. {told}",
+                f"Width, more than heads: at fixed width, heads give {share} of what width gives "
+                f"at a fixed number of heads; {numbers}. {told}",
                 0,
             )
         if more.high < 0 and heads.interval.low > 0:

@@ -142,5 +142,4 @@ def _cells(results: pd.DataFrame, arm: str, score: str) -> pd.DataFrame | None:
     mine = results[(results["part"] == arm) & results["error"].notna()]
     if mine.empty:
         return None
-    cells = mine.pivot_table(index=["length", "seed"], columns=_VARIED[arm], values=score)
-    return cells.dropna()
+    return mine.set_index(["length", "seed", _VARIED[arm]])[score].unstack().dropna()

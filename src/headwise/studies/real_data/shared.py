@@ -76,6 +76,7 @@ def shared_figures(table: str, colour: str) -> tuple[Figure | IntervalFigure, ..
             axis="change of accuracy",
             data=effect_points,
             zero=True,
+            ordered=True,
         ),
         IntervalFigure(
             name="held-out",
@@ -83,5 +84,6 @@ def shared_figures(table: str, colour: str) -> tuple[Figure | IntervalFigure, ..
             caption="Mean over seeds with its 95 % interval; right is better.",
             axis="held-out accuracy",
             data=held_out_points,
+            ordered=True,
         ),
     )

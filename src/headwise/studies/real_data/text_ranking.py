@@ -47,13 +47,17 @@ _SMALL = ArmSizes(
     held_heads=4,
     layers=2,
     training=ChoiceTraining(steps=125, rate=4e-3, batch=32),
-    seeds=3,
+    seeds=8,
 )
 
 SIZES = {
     "quick": RankingSize(arms=_SMALL, lengths=(8, 16), train=500, held_out=500, tokens=64),
     "standard": RankingSize(
-        arms=replace(_SMALL, training=ChoiceTraining(steps=250, rate=4e-3, batch=32), seeds=4),
+        arms=replace(
+            _SMALL,
+            heads=(1, 2, 4, 8, 16),
+            training=ChoiceTraining(steps=250, rate=4e-3, batch=32),
+        ),
         lengths=(8, 16, 32),
         train=1_000,
         held_out=1_000,

@@ -182,6 +182,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
         f"The error falls at D units in {len(whole)} of {len(whole) + len(others)} models: "
         f"{', '.join(sorted(whole))}. Not so: {', '.join(others) or 'none'}.",
         len(whole),
+        answer="plain heads fall at D",
     )
 
 

@@ -1,6 +1,7 @@
 """Hard negatives: those that come with a query, then the passages that BM25 ranks highest."""
 
 from collections.abc import Sequence
+from threading import RLock
 
 import numpy as np
 from jaxtyping import Int
@@ -53,13 +54,18 @@ def _best(scores: np.ndarray, count: int) -> list[int]:
 def _bm25(pool: list[str]):  # type: ignore[no-untyped-def]  # bm25s is untyped
     try:
         import bm25s
+        from tqdm import tqdm
     except ImportError as error:
         raise InputError(
             "hard negatives need the package 'bm25s': pip install 'headwise[real-data]'"
         ) from error
+    tqdm.set_lock(RLock())  # its own is a semaphore, which a worker that is ended leaves behind
     split = {"stopwords": None, "show_progress": False, "return_ids": False}
+    words_of_pool = bm25s.tokenize(pool, **split)
+    if not any(words_of_pool):  # words have two letters at least
+        return lambda query: np.zeros(len(pool), np.float32)
     index = bm25s.BM25()
-    index.index(bm25s.tokenize(pool, **split), show_progress=False)
+    index.index(words_of_pool, show_progress=False)
 
     def score(query: str) -> np.ndarray:
         words = bm25s.tokenize([query], **split)[0]

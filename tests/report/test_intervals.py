@@ -1,0 +1,28 @@
+"""Figures of intervals: labels by their mean, or as the rows stand."""
+
+import pandas as pd
+import pytest
+
+from headwise.lab.study import IntervalFigure
+from headwise.report.intervals import interval_panels
+
+ROWS = pd.DataFrame(
+    {
+        "label": ["1 head", "2 heads", "4 heads", "8 heads"],
+        "panel": "T = 8",
+        "group": "all",
+        "mean": [0.1, 0.4, 0.3, 0.2],
+        "low": 0.0,
+        "high": 0.5,
+        "seeds": 4,
+    }
+)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_labels_stand_as_asked(ordered: bool) -> None:
+    figure = IntervalFigure("held-out", "t", "c", "a", lambda rows: rows, ordered=ordered)
+    (panel,) = interval_panels(figure, ROWS).values()
+    drawn = panel.to_dict()["layer"][0]["encoding"]["y"]["sort"]
+    expected = ROWS if ordered else ROWS.sort_values("mean")
+    assert drawn == expected["label"].tolist()
