@@ -102,8 +102,8 @@ IMAGES = Study(
         {
             "quick": "about 1 CPU-minute (estimated)",
             "standard": "about 6 CPU-minutes (estimated)",
-            "full": "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that a "
-            "core was measured to do, 500 GPU-hours at 20 TFLOP/s",
+            "full": "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that "
+            "a core was measured to do, 500 GPU-hours at 20 TFLOP/s",
         },
     ),
     parts=TITLES,

@@ -124,7 +124,8 @@ TEXT_RANKING = Study(
             "quick": "about 1 CPU-minute (estimated)",
             "standard": "about 5 CPU-minutes (estimated)",
             "full": "the paper's setting, for GPUs (with --data, 30,000 queries): about 240,000 "
-            "CPU-hours at the 27 GFLOP/s that a core was measured to do, 330 GPU-hours at 20 TFLOP/s",
+            "CPU-hours at the 27 GFLOP/s that a core was measured to do, "
+            "330 GPU-hours at 20 TFLOP/s",
         },
     ),
     parts=TITLES,
