@@ -10,7 +10,7 @@ import pytest
 
 from headwise.core.errors import InputError
 from headwise.core.spec import spec
-from headwise.lab.kinds import Column, Kind, Reading, one_by_one, register
+from headwise.lab.kinds import Reading, register
 from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
 from headwise.lab.store import Store
@@ -24,11 +24,11 @@ from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
 from page_samples import (
-    ERROR,
     HOSTILE,
     SAMPLE,
     sample_finding,
     sample_inspection,
+    sample_kind,
     sample_result,
     samples,
 )
@@ -149,15 +149,7 @@ def hard_reading(run: Run) -> Reading:
     return Reading(HARD[run.task.heads][run.seed])
 
 
-register(
-    Kind(
-        name="page-hard",
-        error=ERROR,
-        columns=(Column("heads", "heads", symbol="h"), Column("length", "length", "tokens", "T")),
-        describe=lambda run: {"heads": run.task.heads, "length": run.task.length},
-        perform=one_by_one(hard_reading, ERROR, "table"),
-    )
-)
+register(sample_kind("page-hard", hard_reading, "table"))
 
 
 @pytest.fixture(scope="module")
