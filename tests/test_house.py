@@ -204,6 +204,7 @@ PLAIN = {
     r"\bby heart\b": "overfits",
     r"\bignoran(t|ce)\b|\bknowing nothing\b": "baseline loss",
     r"\bby lot\b": "at random",
+    r"\btokens? that asks?\b|\basking token|\b(class|last) token asks\b": "query token",
     r"\bdear(er|est)?\b": "expensive",
 }
 

@@ -38,12 +38,12 @@ Inner = Callable[[Params, str, Tensor], Tensor]
 class EncoderShape(LayeredShape):
     """An encoder. `layers` counts all heads of a layer; each of its `modules` has an equal share.
 
-    norm "length": token → token/‖token‖ × one learned number; "layer": layer norm; "none".
-    keys "all"; "earlier": a token sees itself and those before (a causal mask); "others": all
-    tokens but the last, which only asks (the cross form of a task). With `maps`, linear maps lead
-    from the token into the stream and out of it; without, the stream is `token_dim` wide and the
-    first `outputs` coordinates answer. `positions` is 0 or the length of a learned table that is
-    added. `norm_first` puts the norm before each sub-layer, and one at the end.
+    norm "length": token → token/‖token‖ × one learned number; "layer": layer norm; "none". keys
+    "all"; "earlier": a token sees itself and those before (a causal mask); "others": all tokens but
+    the last, which is only a query (the cross form of a task). With `maps`, linear maps lead from
+    the token into the stream and out of it; without, the stream is `token_dim` wide and the first
+    `outputs` coordinates answer. `positions` is 0 or the length of a learned table that is added.
+    `norm_first` puts the norm before each sub-layer, and one at the end.
     """
 
     token_dim: int

@@ -1,9 +1,9 @@
 """Induction: find the previous occurrence of a token, and copy what followed it.
 
-Tokens are symbols, one-hot. The last one asks: it occurred once before, and the answer is the
-symbol that stood behind it there. One layer cannot do it in general: what is looked for (the symbol
-before) and what is copied stand at different places, so that a first layer has to bring each token
-the one before it, and a second to look there (arXiv 2209.11895).
+Tokens are symbols, one-hot. The last one is the query: it occurred once before, and the answer is
+the symbol that stood behind it there. One layer cannot do it in general: what is looked for (the
+symbol before) and what is copied stand at different places, so that a first layer has to bring each
+token the one before it, and a second to look there (arXiv 2209.11895).
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from headwise.tasks.protocols import LastTokenAnswers
 class Induction(LastTokenAnswers):
     """Sequences of `length` tokens of `symbols` symbols; equal fields, equal data.
 
-    The symbol that asks is none of the others but at one place before, at random; the others are
-    drawn at random from the rest. Guessing evenly scores 1 − 1/(symbols − 1).
+    The query's symbol occurs at one place before, chosen at random, and at no other; the others
+    are drawn at random from the rest. Guessing evenly scores 1 − 1/(symbols − 1).
     """
 
     length: int
@@ -49,7 +49,7 @@ class Induction(LastTokenAnswers):
         rng = np.random.default_rng(seed)
         asked = rng.integers(0, self.symbols, count)
         others = rng.integers(1, self.symbols, (count, self.length))
-        tokens = (asked[:, None] + others) % self.symbols  # any but the symbol that asks
+        tokens = (asked[:, None] + others) % self.symbols  # any but the query's symbol
         place = rng.integers(0, self.length - 2, count)
         rows = np.arange(count)
         tokens[rows, place] = tokens[rows, -1] = asked

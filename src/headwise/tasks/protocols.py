@@ -65,9 +65,9 @@ class TokenTask(SequenceTask, Protocol):
 
 
 class LastTokenAnswers(ABC):
-    """A token task whose last token asks, and whose answer is a vector like a token.
+    """A token task whose last token is the query, answered by a vector like a token.
 
-    A task overrides what is otherwise with it.
+    A task overrides what differs.
     """
 
     @property

@@ -42,7 +42,7 @@ class InContextRegression(LastTokenAnswers):
 
     @property
     def answers(self) -> slice:
-        """The tokens that ask: every second one."""
+        """The query tokens: every second one."""
         return slice(0, None, 2)
 
     @property

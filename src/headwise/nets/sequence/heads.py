@@ -16,7 +16,7 @@ _LAYER = "layers.0"
 
 @spec
 class HeadPooling:
-    """One layer of heads; the class token, which is also a key, asks. Scores are over √qk_dim.
+    """One layer of heads; the class token is the query, and a key too. Scores are over √qk_dim.
 
     `variant` is the text of a variant of attention, as "grouped:2". With "plain" this is the
     head-count paper's network, parameter by parameter (`ClassTokenShape`).

@@ -1,9 +1,9 @@
 """What a variant of attention may change: a few steps, each of which plain attention leaves alone.
 
 In every form of attention a head scores the keys, weighs them, takes the weighted mean of the
-values and hands it on. A variant overrides some of these steps; the same steps make the
-class-token form (`pooling.py`), where only the class token asks, and the full form (`mixing.py`),
-where every token does.
+values and outputs it. A variant overrides some of these steps; the same steps make the
+class-token form (`pooling.py`), where the class token is the only query, and the full form
+(`mixing.py`), where every token is one.
 """
 
 from dataclasses import dataclass, fields
@@ -19,7 +19,7 @@ from headwise.nets.layers import ParameterShapes, Params
 from headwise.nets.shape import AttentionShape
 
 Asking = Float[Tensor, "members #batch asking width"]
-"""The tokens that ask."""
+"""The query tokens, as the layer reads them."""
 
 Queries = Float[Tensor, "members batch maps asking rank"]
 Keys = Float[Tensor, "members batch maps keys rank"]
@@ -30,7 +30,7 @@ Weights = Float[Tensor, "members batch maps asking keys"]
 """How much a query takes of each key; before the softmax, its scores."""
 
 Outputs = Float[Tensor, "members batch heads asking size"]
-"""What each head found for each token that asks."""
+"""The output of each head for each query token."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Variant:
         return layer.heads, layer.heads, layer.heads
 
     def active(self, layer: AttentionShape) -> int:
-        """How many heads hand something on for one token."""
+        """How many heads contribute to one token's output."""
         return layer.heads
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
@@ -113,7 +113,7 @@ class Variant:
         return weights
 
     def gate(self, params: Params, name: str, asking: Asking, outputs: Outputs) -> Outputs:
-        """What becomes of the heads' outputs, given the tokens that ask."""
+        """What becomes of the heads' outputs, given the query tokens."""
         return outputs
 
     def penalty(

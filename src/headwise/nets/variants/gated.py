@@ -1,6 +1,6 @@
-"""Gated heads (arXiv 2505.06708): a head's output is multiplied by a gate of the asking token.
+"""Gated heads (arXiv 2505.06708): a head's output is multiplied by a gate of the query token.
 
-o_i ← o_i ⊙ σ(x W_g,i),   x the token that asks, W_g,i of v_dim columns
+o_i ← o_i ⊙ σ(x W_g,i),   x the query token, W_g,i of v_dim columns
 
 In the class-token network x is the class token, the same for every input: a gate there is a
 constant factor.

@@ -1,4 +1,4 @@
-"""The class-token form of a variant: only the class token asks, so all but one step is O(heads).
+"""The class-token form of a variant: one query, so all but one step is O(heads).
 
 As in `folded.py`: with r_t the embedding's last hidden layer, W = [W₂, c − b₂] and u_i the
 direction of map i, a score is (Wᵀ u_i)·(r_t, 0) or, of the class token, ·(0, 1), and pooling comes
