@@ -24,15 +24,27 @@ class Values(StrEnum):
     scalar = "scalar"
 
 
+Heads = Annotated[int, typer.Option(help="Attention heads in the layer.")]
+HeadDim = Annotated[int, typer.Option(help="Dimension of a head.")]
+IntrinsicDim = Annotated[int, typer.Option(help="Features that the target extracts.")]
+SetFraction = Annotated[
+    float, typer.Option(help="Share of the positions that each feature looks at.")
+]
+Dim = Annotated[int, typer.Option(help="Dimension of a token.")]
+Rank = Annotated[int, typer.Option(help="Rank of a head's query–key form.")]
+ValueMaps = Annotated[
+    Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
+]
+HighestDegree = Annotated[int, typer.Option(help="Harmonics to count; more sharpen the bound.")]
+
+
 @app.command("head-count")
 def head_count(
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
+    heads: Heads,
+    intrinsic_dim: IntrinsicDim,
     length: Annotated[int, typer.Option(help="Tokens in a sequence.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
-    set_fraction: Annotated[
-        float, typer.Option(help="Share of the positions that each feature looks at.")
-    ] = 0.25,
+    head_dim: HeadDim,
+    set_fraction: SetFraction = 0.25,
     readout_layers: Annotated[int, typer.Option(help="Layers of the readout: 2 or 5.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,15 +67,13 @@ def head_count(
 
 @app.command("phase-map")
 def phase_map(
-    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    intrinsic_dim: IntrinsicDim,
+    head_dim: HeadDim,
     heads: Annotated[str, typer.Option(help="Numbers of heads, with commas.")] = "1,2,3,4,5",
     lengths: Annotated[
         str, typer.Option(help="Sequence lengths, with commas.")
     ] = "8,16,32,64,128,256,512",
-    set_fraction: Annotated[
-        float, typer.Option(help="Share of the positions that each feature looks at.")
-    ] = 0.25,
+    set_fraction: SetFraction = 0.25,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("phase-map"),
     as_json: JsonOption = False,
 ) -> None:
@@ -88,20 +98,16 @@ def phase_map(
 
 @app.command("rank")
 def rank(
-    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
-    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
+    dim: Dim,
+    rank: Rank,
     heads: Annotated[
         int | None, typer.Option(help="Ask for the least error of this many heads.")
     ] = None,
     error: Annotated[
         float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
     ] = None,
-    values: Annotated[
-        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
-    ] = Values.general,
-    highest_degree: Annotated[
-        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
-    ] = 399,
+    values: ValueMaps = Values.general,
+    highest_degree: HighestDegree = 399,
     as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do: the least error of --heads, or the heads for --error.
@@ -132,15 +138,11 @@ def nearly_full_rank(
 
 @app.command("bands")
 def bands(
-    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
-    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    values: Annotated[
-        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
-    ] = Values.general,
-    highest_degree: Annotated[
-        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
-    ] = 799,
+    dim: Dim,
+    rank: Rank,
+    heads: Heads,
+    values: ValueMaps = Values.general,
+    highest_degree: HighestDegree = 799,
     as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do at a combination of biased nearest neighbours.
@@ -158,8 +160,8 @@ def extraction(
     kernel: Annotated[
         Path, typer.Option(help="An .npy file: lags × outputs × inputs of a linear target.")
     ],
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    heads: Heads,
+    head_dim: HeadDim,
     as_json: JsonOption = False,
 ) -> None:
     """The least error of an early layer that reads a linear target off the past tokens.

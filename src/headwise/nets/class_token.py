@@ -31,6 +31,9 @@ from headwise.nets.layers import (
 from headwise.nets.shape import AttentionShape, MLPShape
 from headwise.nets.start import start_weights
 
+_Queries = Float[Tensor, "members batch queries dim"]
+_Tokens = Float[Tensor, "members batch tokens dim"]
+
 
 @spec
 class ClassTokenShape(LayeredShape):
@@ -192,13 +195,7 @@ class ClassTokenShape(LayeredShape):
             stream = self._layer(params, index, stream, stream)
         return stream
 
-    def _layer(
-        self,
-        params: Params,
-        index: int,
-        queries: Float[Tensor, "members batch queries dim"],
-        stream: Float[Tensor, "members batch tokens dim"],
-    ) -> Float[Tensor, "members batch queries dim"]:
+    def _layer(self, params: Params, index: int, queries: _Queries, stream: _Tokens) -> _Queries:
         """A layer in general: the queries attend to all tokens that are keys."""
         layer, name = self.layers[index], f"layers.{index}"
         weights = self._weights(params, index, queries, stream)
@@ -207,18 +204,14 @@ class ClassTokenShape(LayeredShape):
         return self._finish(params, name, queries, merge_heads(mixed))
 
     def _weights(
-        self,
-        params: Params,
-        index: int,
-        queries: Float[Tensor, "members batch queries dim"],
-        stream: Float[Tensor, "members batch tokens dim"],
+        self, params: Params, index: int, queries: _Queries, stream: _Tokens
     ) -> Float[Tensor, "members batch heads queries keys"]:
         layer, name = self.layers[index], f"layers.{index}"
         query = split_heads(linear(queries, params, f"{name}.query"), layer.heads, layer.qk_dim)
         key = linear(self._keys(stream), params, f"{name}.key")
         return attend(query * self._scale(layer), split_heads(key, layer.heads, layer.qk_dim))
 
-    def _keys(self, stream: Float[Tensor, "members batch tokens dim"]) -> Tensor:
+    def _keys(self, stream: _Tokens) -> Tensor:
         return stream if self.class_token_is_key else stream[:, :, :-1]
 
     def _finish(
