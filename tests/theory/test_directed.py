@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headwise.core.errors import InputError
 from headwise.theory import BoundVerdict
 from headwise.theory.allocation import extraction_bound
-from headwise.theory.bound import readable
+from headwise.theory.bound import readable, rounded_down, rounded_up
 from headwise.theory.head_count import (
     heads_needed,
     lower_bound_exponent,
@@ -166,3 +166,21 @@ def test_the_banded_bound_says_how_much_of_the_target_it_counted() -> None:
     few = banded_error_bound(16, 1, 1, highest_degree=5)
     assert few.value is None or few.value < 0.01
     assert any("of the target; more can only raise" in each for each in few.assumptions)
+
+
+@given(st.floats(1e-300, 1e300))
+def test_what_is_printed_of_a_bound_is_still_one(value: float) -> None:
+    below, above = float(rounded_down(value)), float(rounded_up(value))
+    assert below <= value <= above
+    assert above - below <= 1e-3 * above
+
+
+def test_a_bound_is_printed_on_its_own_side() -> None:
+    for bound, number in (
+        (error_lower_bound(64, 8, 16), "0.1568"),  # 0.15688…
+        (lower_bound_exponent(1, 4, 128, 4), "3.666"),  # 3 + 2/3
+        (softmax_min_error(2, 0.1), "0.02785"),  # 0.027846…
+    ):
+        first, *rest = str(bound).splitlines()
+        assert first.endswith(number)
+        assert number in " ".join(rest)

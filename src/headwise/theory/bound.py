@@ -5,16 +5,14 @@ tell a result from a formula evaluated outside its range: that is called vacuous
 """
 
 import math
-import shutil
-import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
+from headwise.core.lines import wrapped
 from headwise.core.shown import Printed
-
-_PRINTED_WIDTH = 92
-_LEAST_WIDTH = 30
 
 
 class BoundVerdict(StrEnum):
@@ -38,7 +36,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Bound(Printed):
-    """A result of the theory: `value` is None exactly where it is vacuous or not applicable."""
+    """A result of the theory: `value` is None exactly where it is vacuous or not applicable.
+
+    A bound from one `side` is printed rounded to that side.
+    """
 
     quantity: str
     value: int | float | None
@@ -47,6 +48,7 @@ class Bound(Printed):
     source: str
     status: Status
     assumptions: tuple[str, ...] = ()
+    side: Literal["lower", "upper", "neither"] = "neither"
 
     def __post_init__(self) -> None:
         says_nothing = self.verdict in (BoundVerdict.VACUOUS, BoundVerdict.NOT_APPLICABLE)
@@ -72,13 +74,13 @@ class Bound(Printed):
         }
 
     def __str__(self) -> str:
-        shown = str(self.verdict) if self.value is None else readable(self.value)
-        lines = [f"{self.quantity}: {shown}", *_wrapped(self.statement, "  ")]
-        lines += _wrapped(f"Source: {self.source} ({self.status}; {self.verdict}).", "  ")
+        shown = str(self.verdict) if self.value is None else _SHOWN[self.side](self.value)
+        lines = [f"{self.quantity}: {shown}", *wrapped(self.statement, "  ")]
+        lines += wrapped(f"Source: {self.source} ({self.status}; {self.verdict}).", "  ")
         if self.assumptions:
             lines.append("  Assumes:")
             for sentence in self.assumptions:
-                lines += _wrapped(sentence, "  - ")
+                lines += wrapped(sentence, "  - ")
         return "\n".join(lines)
 
 
@@ -93,13 +95,24 @@ def readable(value: int | float) -> str:
     return f"{value:.4g}"
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
-    """Lines no wider than the terminal, where there is one, and than a person reads well."""
-    columns = shutil.get_terminal_size((_PRINTED_WIDTH, 24)).columns
-    return textwrap.wrap(
-        text,
-        max(_LEAST_WIDTH, min(_PRINTED_WIDTH, columns)),
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_long_words=False,
-    )
+def rounded_down(value: int | float) -> str:
+    """Four digits of a lower bound: what is printed is still a lower bound."""
+    return _to_four_digits(value, ROUND_FLOOR)
+
+
+def rounded_up(value: int | float) -> str:
+    """Four digits of an upper bound: what is printed is still an upper bound."""
+    return _to_four_digits(value, ROUND_CEILING)
+
+
+def _to_four_digits(value: int | float, rounding: str) -> str:
+    if isinstance(value, int) or not math.isfinite(value):
+        return readable(value)
+    return f"{float(Context(prec=4, rounding=rounding).create_decimal(value)):.4g}"
+
+
+_SHOWN: dict[str, Callable[[int | float], str]] = {
+    "lower": rounded_down,
+    "upper": rounded_up,
+    "neither": readable,
+}

@@ -40,11 +40,7 @@ _SMALL = ArmSizes(
 SIZES = {
     "quick": ImageSize(arms=_SMALL, frames=(32,), patch=8, train=400, held_out=500),
     "standard": ImageSize(
-        arms=replace(
-            _SMALL,
-            heads=(1, 2, 4, 8, 16),
-            training=ChoiceTraining(steps=250, rate=4e-3, batch=32),
-        ),
+        arms=replace(_SMALL, training=ChoiceTraining(steps=250, rate=4e-3, batch=32)),
         frames=(32, 48),
         patch=8,
         train=800,

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.core.errors import InputError, require
-from headwise.theory.bound import Bound, BoundVerdict, Status
+from headwise.theory.bound import Bound, BoundVerdict, Status, rounded_down
 from headwise.theory.checks import numbers, shown, whole
 from headwise.theory.directed import down
 
@@ -47,13 +47,14 @@ def extraction_bound(kernel: Kernel, heads: int, head_dim: int) -> Bound:
     limit = "the number of heads" if by_heads >= by_width else "heads × dimension"
     many = f"{heads:,} head{'s' if heads > 1 else ''} of dimension {head_dim:,}"
     statement = (
-        f"No layer of {many} has a mean-square error below {value:.4g} of {total:.4g}, at a target "
-        f"of {len(matrices)} lags; what limits it is {limit}."
+        f"No layer of {many} has a mean-square error below {rounded_down(value)} of "
+        f"{total:.4g}, at a target of {len(matrices)} lags; what limits it is {limit}."
         if value > 0
         else f"Nothing is forbidden: the ranks of the target's unfoldings are within {many}."
     )
     return Bound(
         quantity="least mean-square error of an extracting layer",
+        side="lower",
         value=value if value > 0 else None,
         verdict=BoundVerdict.HOLDS if value > 0 else BoundVerdict.VACUOUS,
         statement=statement,

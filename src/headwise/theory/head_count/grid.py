@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
+from headwise.core.lines import in_columns, wrapped
 from headwise.core.shown import Tabled
-from headwise.theory.bound import BoundVerdict
+from headwise.theory.bound import BoundVerdict, rounded_down
 from headwise.theory.checks import positive, shown, whole
 from headwise.theory.directed import floor_float
 from headwise.theory.head_count.common import feature_sizes
@@ -48,16 +49,16 @@ class PhaseMap(Drawn, Tabled):
         cells = [["heads", *(f"T = {length}" for length in self.lengths)]]
         for heads, row in zip(self.heads, self.exponent, strict=True):
             verdicts = (self._verdict(int(heads), float(value)) for value in row)
-            shown = (words.get(v, f"{k:.3g}") for v, k in zip(verdicts, row, strict=True))
+            shown = (words.get(v) or rounded_down(k) for v, k in zip(verdicts, row, strict=True))
             cells.append([str(heads), *shown])
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(map(str.rjust, row, widths)) for row in cells]
         return "\n".join(
             [
-                f"exponent k of params = Ω(1/error^k): {self.intrinsic_dim} features, heads of "
-                f"dimension {self.head_dim}, |S_i| ≥ {self.set_fraction:g}·T",
-                *lines,
-                "“–”: the bound is vacuous; “enough”: as many heads as features",
+                *wrapped(
+                    f"exponent k of params = Ω(1/error^k): {self.intrinsic_dim} features, heads of "
+                    f"dimension {self.head_dim}, |S_i| ≥ {self.set_fraction:g}·T"
+                ),
+                *in_columns(cells),
+                *wrapped("“–”: the bound is vacuous; “enough”: as many heads as features"),
             ]
         )
 

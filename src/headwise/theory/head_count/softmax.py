@@ -6,7 +6,7 @@ temperature (1/τ is the inverse temperature β), and returns Σ p_t v_t instead
 
 import math
 
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_up
 from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import UNIT, up
 
@@ -37,11 +37,12 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
         value = up(temperature * math.log(count))
     return Bound(
         quantity="largest error of a softmax-weighted mean as a minimum",
+        side="upper",
         value=value,
         verdict=BoundVerdict.HOLDS,
         statement=(
             f"The softmax-weighted mean of {readable(count)} values at temperature "
-            f"{temperature:g} exceeds their minimum by at most {value:.4g}"
+            f"{temperature:g} exceeds their minimum by at most {rounded_up(value)}"
             + (", and some values attain it." if sharp else ".")
         ),
         source="stationary point" if sharp else "free-energy inequality",
@@ -72,11 +73,12 @@ def softmax_leakage(outside: int, temperature: float, gate: float, value_range: 
     value = up(mass * value_range) if outside else 0.0
     return Bound(
         quantity="largest error that ignored positions add",
+        side="upper",
         value=value,
         verdict=BoundVerdict.HOLDS,
         statement=(
-            f"{outside:,} positions behind a gate of {gate:g} take at most {mass:.3g} of the "
-            f"attention and move the output by at most {value:.4g}."
+            f"{outside:,} positions behind a gate of {gate:g} take at most {rounded_up(mass)} of "
+            f"the attention and move the output by at most {rounded_up(value)}."
         ),
         source="mass of the gated positions",
         status=Status.DERIVED,

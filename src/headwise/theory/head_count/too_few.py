@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
 from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import floor_float
 from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, RELAXED, feature_sizes
@@ -66,15 +66,16 @@ def lower_bound_exponent(
         )
     else:
         verdict, value = BoundVerdict.HOLDS, exponent
-        factor = f"{10**exponent:.4g}" if exponent < 300 else f"10^{exponent:.4g}"
+        factor = rounded_down(10**exponent) if exponent < 300 else f"10^{rounded_down(exponent)}"
         statement = (
             f"With {heads} of the {intrinsic_dim} heads needed, the parameters grow at least like "
-            f"1/error^{exponent:.4g}: each further digit of accuracy multiplies them by "
+            f"1/error^{rounded_down(exponent)}: each further digit of accuracy multiplies them by "
             f"{factor}, constants aside."
         )
     as_printed = set_fraction == SET_FRACTION
     return Bound(
         quantity="exponent k of params = Ω(1/error^k)",
+        side="lower",
         value=value,
         verdict=verdict,
         statement=statement,

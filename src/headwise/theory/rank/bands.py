@@ -25,7 +25,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
 from headwise.theory.checks import positive, whole
 from headwise.theory.rank.curve import HarmonicCurve, Values, check_degree, check_values
 from headwise.theory.rank.harmonics import log_dimensions, odd_degrees
@@ -93,12 +93,13 @@ def banded_error_bound(
         many = f"{readable(heads)} heads" if heads > 1 else "One head"
         statement = (
             f"{many} of rank {rank} in dimension {dim} cannot have a mean-square error much below "
-            f"{value:.4g}; {exact_heads:,} heads of full rank with biases have 0, and answering "
-            "zero scores 1."
+            f"{rounded_down(value)}; {exact_heads:,} heads of full rank with biases have 0, and "
+            "answering zero scores 1."
         )
     silent = full or value == 0
     return Bound(
         quantity="least mean-square error at the banded target",
+        side="lower",
         value=None if silent else value,
         verdict=(
             BoundVerdict.NOT_APPLICABLE

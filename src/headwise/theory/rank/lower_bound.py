@@ -28,7 +28,7 @@ Every term is ≥ 0, so a sum that stops at some degree is still a bound.
 import math
 
 from headwise.core.errors import require
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable
+from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
 from headwise.theory.checks import positive, whole
 from headwise.theory.rank.curve import HarmonicCurve, Values, check_degree, check_values
 from headwise.theory.rank.harmonics import log_sign_masses, odd_degrees
@@ -70,7 +70,7 @@ def error_lower_bound(
         verdict = BoundVerdict.HOLDS
         statement = (
             f"No attention layer of {many} in dimension {dim} has a mean-square error below "
-            f"{math.floor(value * 1e4) / 1e4:.4f} at finding the nearer of two points. "
+            f"{rounded_down(value)} at finding the nearer of two points. "
             "Answering zero scores 1; one head "
             f"of full rank {dim} scores 0."
         )
@@ -106,7 +106,7 @@ def heads_needed(
         value, verdict = None, BoundVerdict.VACUOUS
         statement = (
             f"The bound does not rule out one head of rank {rank} at an error of {error:g}: it "
-            f"begins to say something below {curve.error(0.0):.4g}."
+            f"begins to say something below {rounded_down(curve.error(0.0))}."
         )
     else:
         value, verdict = needed, BoundVerdict.HOLDS
@@ -164,6 +164,7 @@ def _bound(
         source=_FULL_RANK if full_rank else _SOURCE,
         status=Status.PROVED if full_rank else Status.DERIVED,
         assumptions=assumptions,
+        side="lower",
     )
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from headwise.core.errors import require
 from headwise.core.shown import Printed
+from headwise.theory.bound import rounded_up
 from headwise.theory.checks import scores_array
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
@@ -66,11 +67,11 @@ class HeadCheck(Printed):
             f"certificate of a head, {self.rows:,} rows of {self.keys:,} keys: {verdict}\n"
             f"  score change ± {self.epsilon:.4g}, scores within ± {self.score_bound:.4g}, "
             f"values' diameter {self.value_diameter:.4g}\n"
-            f"  attention, total variation:   at most {self.attention_bound:.4g}, "
+            f"  attention, total variation:   at most {rounded_up(self.attention_bound)}, "
             f"measured {self.attention_measured:.4g}\n"
-            f"  attention, Euclidean:         at most {self.distance_bound:.4g}, "
+            f"  attention, Euclidean:         at most {rounded_up(self.distance_bound)}, "
             f"measured {self.distance_measured:.4g}\n"
-            f"  output:                       at most {self.output_bound:.4g}, "
+            f"  output:                       at most {rounded_up(self.output_bound)}, "
             f"measured {self.output_measured:.4g}"
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.core.errors import require
-from headwise.theory.bound import Bound, BoundVerdict, Status
+from headwise.theory.bound import Bound, BoundVerdict, Status, rounded_up
 from headwise.theory.checks import number, numbers, one_of, positive, scores_array, whole
 from headwise.theory.directed import UNIT, up
 
@@ -48,8 +48,8 @@ def attention_shift(epsilon: float) -> Bound:
         "largest change of an attention row, in total variation",
         value,
         value > VACUOUS,
-        f"Scores that change by ± {epsilon:g} move at most {value:.4g} of the attention to other "
-        "keys, and some scores attain it.",
+        f"Scores that change by ± {epsilon:g} move at most {rounded_up(value)} of the attention "
+        "to other keys, and some scores attain it.",
         "odds ratio of two sets of keys",
         (_SPREAD,),
     )
@@ -68,7 +68,8 @@ def output_shift(epsilon: float, value_diameter: float) -> Bound:
         "largest change of a head's output",
         up(shift * diameter),
         shift > VACUOUS,
-        f"The output moves by at most {shift:.4g} of the values' diameter, {shift * diameter:.4g}.",
+        f"The output moves by at most {rounded_up(shift)} of the values' diameter, "
+        f"{rounded_up(up(shift * diameter))}.",
         "odds ratio of two sets of keys",
         (
             _SPREAD,
@@ -110,7 +111,7 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
     else:
         statement = (
             f"Over {length:,} keys with scores within ± {score_bound:g} the row moves by at most "
-            f"{value:.4g} in Euclidean distance; four times as many keys halve it."
+            f"{rounded_up(value)} in Euclidean distance; four times as many keys halve it."
         )
     return _bound(
         "largest Euclidean change of an attention row",
@@ -208,4 +209,5 @@ def _bound(
         source=source,
         status=Status.DERIVED,
         assumptions=assumptions,
+        side="upper",
     )
