@@ -10,8 +10,9 @@ import typer
 
 from headwise.cli import app
 from headwise.cli.twins import TWINS
-from house import find, none, parameters
+from house import MODULES, find, none, parameters
 
+ARITHMETIC = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.FloorDiv | ast.Mod | ast.Pow
 PRESENTATION = {"as_json", "out"}  # where a result goes, not what it is
 
 
@@ -69,3 +70,16 @@ def _as_typed(default: object) -> str:
     if isinstance(default, tuple | list):
         return ",".join(map(str, default))
     return "" if default is None else str(getattr(default, "value", default))
+
+
+def test_commands_hold_no_arithmetic() -> None:
+    """A command parses, calls and prints. `folder / "file"` is none; progress bars need some."""
+    wrong = [
+        f"{module.place(node.lineno)}: {ast.unparse(node)}"
+        for module in MODULES.values()
+        if module.room == "cli" and module.name != "headwise.cli.progress"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ARITHMETIC)
+        if not (isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant))
+    ]
+    none(wrong, "compute it in the function that the command calls:")
