@@ -5,6 +5,8 @@ x⁽ˡ⁺¹⁾(t) = x⁽ˡ⁾(t) + ReLU(b + Σ_{j<k} W_j x⁽ˡ⁾(t − j·2ˡ)
 With kernel k and L layers the last token sees 1 + (k − 1)(2ᴸ − 1) tokens (arXiv 1803.01271).
 """
 
+from typing import ClassVar
+
 import torch
 from torch.nn import functional
 
@@ -18,6 +20,7 @@ from headwise.nets.sequence._pooling import NoExtras, Pooled
 class Convolutions(NoExtras):
     """`layers` causal convolutions over the tokens, each of which has as many channels."""
 
+    model: ClassVar[str] = "convolution"
     layers: int
     kernel: int = 3
 
@@ -32,11 +35,6 @@ class Convolutions(NoExtras):
         while 1 + (kernel - 1) * (2**layers - 1) < length:
             layers += 1
         return cls(layers=layers, kernel=kernel)
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "convolution"
 
     def units(self, dim: int) -> int:
         """Channels."""

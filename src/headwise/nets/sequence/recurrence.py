@@ -4,6 +4,8 @@ r, z = σ(W_r x_t + U_r h + b), σ(W_z x_t + U_z h + b)
 n = tanh(W_n x_t + b + r ⊙ (U_n h + c)),    h ← (1 − z) ⊙ n + z ⊙ h,    h = 0 before the first
 """
 
+from typing import ClassVar
+
 import torch
 
 from headwise.core.errors import check_whole
@@ -16,15 +18,11 @@ from headwise.nets.sequence._pooling import NoExtras, Pooled
 class Recurrence(NoExtras):
     """A GRU with `state` numbers of state, read after the last token."""
 
+    model: ClassVar[str] = "GRU"
     state: int
 
     def __post_init__(self) -> None:
         check_whole(self.state, "state", 1)
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "GRU"
 
     def units(self, dim: int) -> int:
         """Numbers of state."""

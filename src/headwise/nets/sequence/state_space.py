@@ -8,6 +8,8 @@ step j a state holds the last 2ʲ tokens, and s(t) ← s(t) + a^(2ʲ) ⊙ s(t �
 decay rates start spread over [0.01, 0.5], the frequencies as S4D-Lin's: ω_n = π n.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 from jaxtyping import Complex, Float
@@ -26,17 +28,13 @@ _RATES = 0.01, 0.5  # of Δ at the start
 class StateSpace(NoExtras):
     """`layers` diagonal state-space layers, each with `state` complex numbers of state."""
 
+    model: ClassVar[str] = "state space"
     state: int
     layers: int = 2
 
     def __post_init__(self) -> None:
         check_whole(self.state, "state", 1)
         check_whole(self.layers, "layers", 1)
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "state space"
 
     def units(self, dim: int) -> int:
         """Complex numbers of state."""
