@@ -267,3 +267,16 @@ def test_the_records_of_a_random_study_are_those_known_beforehand(
         failed = {r.key for _, r in opened.records(study.owner, "quick", failed=True)}
     assert (found, failed) == (well, failing)
     assert len(result.failures) == 2
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    """Its workers import it and would begin anew; none prints a traceback."""
+    script = tmp_path / "careless.py"
+    script.write_text(
+        "import headwise\n"
+        f"headwise.run_study('head-count', tier='quick', store={str(tmp_path / 's.db')!r}, jobs=1)"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert "if __name__ == '__main__':" in done.stderr.splitlines()[-1]

@@ -26,3 +26,9 @@ def test_labels_stand_as_asked(ordered: bool) -> None:
     drawn = panel.to_dict()["layer"][0]["encoding"]["y"]["sort"]
     expected = ROWS if ordered else ROWS.sort_values("mean")
     assert drawn == expected["label"].tolist()
+
+
+def test_panels_stand_in_the_order_of_the_rows() -> None:
+    figure = IntervalFigure("effects", "t", "c", "a", lambda rows: rows, ordered=True)
+    both = pd.concat([ROWS, ROWS.assign(panel="T = 16")])
+    assert list(interval_panels(figure, both)) == ["T = 8", "T = 16"]

@@ -18,6 +18,7 @@ from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
 from headwise.tasks.maps import Bowl
 from headwise.tasks.retrieval import Retrieval, max_plus_min
+from headwise.theory.bound import rounded_down
 from headwise.theory.checks import numbers, shown, whole
 from headwise.theory.directed import floor_float
 from headwise.theory.head_count import lower_bound_exponent
@@ -76,15 +77,15 @@ class Frontier(Drawn, Tabled):
         sizes = least.pivot_table(index=["task", "length"], columns="curve", values="params")
         times = sizes[MEMORISING] / sizes[ENOUGH]
         said = [
-            f"At error {table['error'].min():.0e}, one wide head takes {times.min():,.0f} to "
-            f"{times.max():,.0f} times the parameters of h = D heads."
+            f"At error {table['error'].min():.0e}, one wide head takes {times.min():.1e} to "
+            f"{times.max():.1e} times the parameters of h = D heads."
         ]
         for (task, length), here in table.groupby(["task", "length"], sort=False):
             exponent = here["exponent"].iloc[0]
             if here["assumptions_met"].all() and exponent == exponent and exponent is not None:
                 said.append(
                     f"{task}, T = {length}: with one head fewer, theorem 2(2) asks for parameters "
-                    f"that grow at least like 1/error^{exponent:.2g}."
+                    f"that grow at least like 1/error^{rounded_down(exponent)}."
                 )
         return "\n".join([*said, *self.notes])
 

@@ -10,6 +10,7 @@ import time
 
 from headwise.core.errors import check_whole
 
+UNGUARDED = 78  # the exit code of a worker whose script would start the work again
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,6 +36,17 @@ def end_with_parent() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_end_without, args=(parent.pid,), daemon=True).start()
+
+
+def leave_if_imported() -> None:
+    """Called before work is shared out: not while a worker imports the script that shares it out.
+
+    A worker process imports its parent's script. One that does not keep its calls below
+    `if __name__ == "__main__":` would begin anew in every worker; the worker ends instead, with a
+    code that its parent knows.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        os._exit(UNGUARDED)
 
 
 def _end_without(parent: int | None) -> None:

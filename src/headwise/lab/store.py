@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from headwise.core.errors import InputError, require
 from headwise.core.files import parse_json
+from headwise.core.workers import leave_if_imported
 from headwise.lab.opening import WriterLock, connect, real_path
 from headwise.lab.work import Record
 
@@ -56,6 +57,8 @@ class Store:
     """
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
+        if write:
+            leave_if_imported()  # writing is what every shared-out work begins with
         self.path = real_path(path)
         self._lock = WriterLock(self.path) if write else None
         try:

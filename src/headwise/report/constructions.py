@@ -101,13 +101,12 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
 
 def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
     """params(error), log–log; a row of panels a task, a panel a length."""
-    rows = found.to_pandas()
-    panels = [
-        _frontier_panel(rows, str(task), int(length))
-        for task, length in rows[["task", "length"]].drop_duplicates().itertuples(index=False)
+    panels = frontier_panels(found).items()
+    titled = [
+        panel.properties(width=240, height=220, title=panel_title(name)) for name, panel in panels
     ]
     return finished(
-        alt.concat(*panels, columns=rows["length"].nunique()),
+        alt.concat(*titled, columns=found.to_pandas()["length"].nunique()),
         "What an error costs: enough heads, or one wide head",
         [
             "M counts encoder and readout. Filled: the network was built and its error certified; "
@@ -118,6 +117,15 @@ def draw_frontier(found: Frontier) -> alt.TopLevelMixin:
             "vacuous or does not apply.",
         ],
     )
+
+
+def frontier_panels(found: Frontier) -> dict[str, alt.LayerChart]:
+    """A chart a task and length, by its title."""
+    rows = found.to_pandas()
+    return {
+        f"{task}, T = {length}": _frontier_panel(rows, str(task), int(length))
+        for task, length in rows[["task", "length"]].drop_duplicates().itertuples(index=False)
+    }
 
 
 def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChart:
@@ -140,7 +148,7 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     base = alt.Chart(here).encode(
         x=x,
         y=y,
-        color=alt.Color("curve:N", title=None, scale=colour),
+        color=alt.Color("curve:N", title=None, scale=colour, legend=None),
         tooltip=[
             *("task", "length", "curve", "heads"),
             *("error", "params", "network", "certified_error"),
@@ -151,11 +159,16 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     built = base.transform_filter("datum.network == 'built'").mark_point(size=45, filled=True)
     marks = {"counted": counted, "built": built.encode(opacity=alt.value(1))}
     layers = [lines, *(mark for name, mark in marks.items() if (here["network"] == name).any())]
+    last = base.transform_filter(alt.datum.error == float(here["error"].min()))
+    layers.append(
+        last.mark_text(align="right", dy=-11, fontSize=12)
+        .encode(text="curve:N")
+        .properties(name=f"curves_{_address(here)}")
+    )
     exponent = here["exponent"].iloc[0]
-    name = f"{task}, T = {length}"
     if exponent is not None and exponent == exponent:
         layers.append(_slope(here, float(exponent), domain, x, y))
-    return alt.layer(*layers).properties(width=240, height=220, title=panel_title(name))
+    return alt.layer(*layers).properties(width=430, height=250)
 
 
 def _slope(

@@ -24,7 +24,8 @@ def interval_panels(figure: IntervalFigure, data: pd.DataFrame) -> dict[str, alt
     labels = list(dict.fromkeys(rows["label"]))
     groups = sorted(data["group"].unique(), reverse=True)
     return {
-        str(title): _panel(figure, here, labels, groups) for title, here in data.groupby("panel")
+        str(title): _panel(figure, here, labels, groups)
+        for title, here in data.groupby("panel", sort=not figure.ordered)
     }
 
 

@@ -15,6 +15,7 @@ from headwise.core.files import write_file
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
 from headwise.report import compression, inspection, plan, witnesses
+from headwise.report.constructions import frontier_panels
 from headwise.report.figures import DrawnFigure
 from headwise.report.pages.content import Chip, Page, PageFigure, PageTable
 from headwise.report.pages.head_map import head_map
@@ -223,11 +224,18 @@ def _tabled(result: Any) -> Page:
     }[type(result)]
     table = result.to_pandas()
     name = title.lower().replace(" ", "-").strip("?")
+    answer, *more = _answer(result).splitlines()
+    chart = result.figure()
+    if isinstance(result, Frontier):
+        figure = _panels(name, title, frontier_panels(result), table, chart, _subtitle(chart))
+    else:
+        figure = _whole(name, title, chart, table)
     return Page(
         title=title,
         kicker="headwise",
-        answer=_answer(result),
-        figures=[_whole(name, title, result.figure(), table)],
+        answer=answer,
+        sentences=more,
+        figures=[figure],
         tables=[_table("All numbers", table)],
         csv=table.to_csv(index=False),
         file_name=name,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import cast
 
 from headwise.core.device import computing_on, find_device
-from headwise.core.errors import InputError
-from headwise.core.workers import end_with_parent
+from headwise.core.errors import InputError, require
+from headwise.core.workers import UNGUARDED, end_with_parent
 from headwise.lab.crew.attempt import Broken, attempt, settle_in
 from headwise.lab.crew.messages import Finished, Job, Message, Progress, Pulse, WorkerDied
 from headwise.lab.crew.queue import JobQueue
@@ -42,6 +42,11 @@ class _Worker:
         """How it ended."""
         self.process.join(5)  # its files close a moment before its exit code is known
         code = self.process.exitcode
+        require(
+            code != UNGUARDED,
+            "worker processes import the script that starts them, and this one would begin anew in "
+            "each: call headwise below if __name__ == '__main__':",
+        )
         return WorkerDied(f"a worker process died (exit code {code}); out of memory?")
 
     def dismiss(self) -> None:
@@ -69,9 +74,8 @@ def run_here(
             busy = {worker.pipe: worker for worker in team if worker.pack}
             for pipe in cast(list[Connection], wait(list(busy), _PULSE_SECONDS)):
                 worker = busy[pipe]
-                try:
-                    message = pipe.recv()
-                except (EOFError, ConnectionResetError):
+                message = _said(pipe)
+                if message is None:
                     team.remove(worker)
                     error = worker.death()
                     queue.put_back(list(worker.pack)[1:])
@@ -91,6 +95,14 @@ def run_here(
     finally:
         for worker in team:
             worker.dismiss()
+
+
+def _said(pipe: Connection) -> Message | Broken | None:
+    """What a worker says; None if it is gone."""
+    try:
+        return cast(Message | Broken, pipe.recv())
+    except (EOFError, ConnectionResetError):
+        return None
 
 
 def _hand_out(
