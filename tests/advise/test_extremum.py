@@ -111,6 +111,17 @@ def test_sums_from_data_need_one_head_or_get_none() -> None:
     assert counted.heads in (1, None)
 
 
+def test_a_threshold_from_data_is_one_head_or_a_slope() -> None:
+    """Counting x > 0.8 of 48: heads sharpen the threshold, gradually, and one is enough."""
+    inputs = sampler(48)(2500, (2,))
+    options = {"max_heads": 5, "positions": False, "seconds": 600}
+    counted = headwise.probe(inputs, above(0.8)(inputs), **options)
+    assert counted.heads in (1, None)
+    if counted.heads is None:
+        errors = counted.errors()
+        assert f"1: {errors[1]:.1e}, 2: {errors[2]:.1e}, 3: {errors[3]:.1e}" in counted.sentence
+
+
 @pytest.mark.parametrize(("levels", "length", "maxima"), [(50, 6, 1), (200, 6, 2), (1000, 12, 3)])
 def test_tokens_that_tie_for_a_maximum_are_not_counted_twice(
     levels: int, length: int, maxima: int

@@ -273,8 +273,37 @@ def test_one_wide_head_that_summarises_is_not_trusted() -> None:
         Descent(DescentPlan(seed, head_dim, most_heads=4), errors, train_errors=errors)
         for seed, head_dim, errors in ((0, 2, narrow), (1, 2, narrow), (2, 8, wide))
     ]
-    verdict, _ = judge_training(transition.Transition(tuple(descents), 4, 0.1), Clock(1.0))
-    assert verdict is None or verdict.confidence < CONFIDENT
+    for pooled in (0.1, 1.2e-2):
+        found = transition.Transition(tuple(descents), 4, pooled)
+        verdict, obstacle = judge_training(found, Clock(1.0))
+        assert verdict is None
+        assert obstacle is not None
+        assert "summary" in obstacle[0]
+
+
+@pytest.mark.parametrize(("readers", "answer"), [(0, 3), (1, None), (3, 3)])
+def test_a_position_read_beside_other_heads_may_cost_none(readers: int, answer: int | None) -> None:
+    """Max x or max y by the first token takes two heads, and training finds three: it reads the
+    first with a head of its own.
+    """
+    errors = {1: 1.1e-1, 2: 2.9e-2, 3: 3.1e-4, 4: 2.8e-4}
+    descents = [
+        Descent(
+            DescentPlan(seed, 2, most_heads=4),
+            errors,
+            train_errors=errors,
+            fixed_readers={3: readers},
+        )
+        for seed in range(3)
+    ]
+    verdict, _ = judge_training(transition.Transition(tuple(descents), 4, 0.2), Clock(1.0))
+    assert (None if verdict is None else verdict.heads) == answer
+
+
+def test_sharpening_is_not_taken_for_a_second_head() -> None:
+    """Log-sum-exps of inverse temperature 8 and 5: one head in principle, and a step at two."""
+    assert _judged({1: 2.1e-3, 2: 3.4e-5, 3: 4e-6, 4: 3.8e-6}, pooled=1.6e-3) is None
+    assert _judged({1: 1.2e-3, 2: 2e-5, 3: 1e-5, 4: 9e-6}, pooled=1e-3) is None
 
 
 def test_a_copied_head_is_removed_without_loss() -> None:
@@ -308,3 +337,28 @@ def test_importing_headwise_stays_light() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'prob'"):
         headwise.prob  # noqa: B018
+
+
+def test_a_head_that_reads_one_position_is_told_from_one_that_averages() -> None:
+    from headwise.advise.probe.counting.surrogate import fixed_readers
+    from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
+
+    shape = ClassTokenShape(
+        token_dim=2,
+        embed_dim=2,
+        layers=(AttentionShape(heads=2, qk_dim=1, v_dim=1),),
+        embed=MLPShape(widths=(2,), activation="relu"),
+        readout=MLPShape(widths=(2,), activation="gelu"),
+    )
+    params = {name: torch.zeros(size) for name, size in shape.parameter_shapes().items()}
+    params["embed.0.weight"] = params["embed.1.weight"] = torch.eye(2)
+    params["layers.0.query.bias"] += 1
+    params["layers.0.key.weight"][0, 1] = 20.0  # the first head looks at the mark
+    inputs = torch.rand(50, 6, 2, generator=torch.Generator().manual_seed(0))
+    inputs[..., 1] = 0
+    inputs[:, 2, 1] = 1  # always at the same place
+    assert fixed_readers(shape, params, inputs) == 1
+    for row, place in enumerate(torch.arange(50) % 6):
+        inputs[row, :, 1] = 0
+        inputs[row, place, 1] = 1
+    assert fixed_readers(shape, params, inputs) == 0

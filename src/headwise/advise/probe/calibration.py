@@ -48,7 +48,7 @@ class CurveReading:
         """Probability that the answer is right."""
         weights = ONE_HEAD if self.heads == 1 else SEVERAL_HEADS
         score = sum(w * x for w, x in zip(weights, self.features, strict=True))
-        return min(MOST_PACKED if self.packed else MOST, 1 / (1 + exp(-score)))
+        return min(MOST, 1 / (1 + exp(-score)))
 
     @property
     def packed(self) -> bool:
@@ -66,10 +66,9 @@ class CurveReading:
 
 
 MOST = 0.99
-MOST_PACKED = 0.8
 # constant, step, rest, log of the floor, agreement
 ONE_HEAD = (1.0, 0.0, -4.0, -0.5, 0.0)
-SEVERAL_HEADS = (-2.5, 1.6, -4.0, 0.0, 1.0)
+SEVERAL_HEADS = (-4.3, 1.6, -4.0, -0.4, 1.5)
 
 
 def pooling_suffices(pooled: float, best: float, floor: float) -> bool:

@@ -23,8 +23,7 @@ class Finding(Drawn):
     `settled_by` says what would give an answer, or a surer one. `seconds` is what it took.
 
     `head_dim` holds the query–key and the value dimension a head needs, with an interval, and
-    `layers` is 1 where one attention layer was enough and 2 where a second was clearly better;
-    both are None where the probe cannot tell.
+    `layers` is 1 where one attention layer was enough; both are None where the probe cannot tell.
     """
 
     drawn_by = "headwise.report.probe:draw"

@@ -1,24 +1,24 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import (
-    AS_GOOD,
-    LARGEST_FLOOR,
-    LARGEST_FLOOR_OF_LABELS,
-    SMALL_FLOOR,
-    CurveReading,
-)
+from headwise.advise.probe.calibration import CurveReading
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
+from headwise.advise.probe.descent.transition import Transition
+from headwise.advise.probe.obstacles import (
+    Obstacle,
+    beaten,
+    hidden_feature,
+    read_along,
+    shown_errors,
+    slope,
+    softened,
+    summary,
+    unclear,
+    unlearnt,
+)
 from headwise.advise.probe.verdict import HeadVerdict
 
-OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 TOO_DOUBTFUL = 0.6  # an answer that is less likely is none
 OUT_OF_TIME = 0.8  # the chance of an answer, at most, where seeds are missing
-HIDDEN_GAIN = 8.0  # where heads are enough, more of them lower a small error 4-fold at most
-_DEEPER = "less noise, more samples, or a deeper network"
-
-Obstacle = tuple[str, str]
-"""Why there is no answer, and what would settle it."""
 
 
 def judge_training(
@@ -29,145 +29,50 @@ def judge_training(
     A network without attention that is as good as any proves that one head is enough. Otherwise
     only a step that stands out is credited to heads.
     """
-    obstacle = _unlearnt(transition, clock, noise)
+    obstacle = unlearnt(transition, clock, noise)
     if obstacle is not None:
         return None, obstacle
     if transition.pooling_suffices:
-        obstacle = _beaten(transition, noise)
-        if obstacle is not None:
-            return None, obstacle
-        obstacle = _hidden(transition, 1)
-        if obstacle is not None:
-            return None, obstacle
         reading = transition.reading(1, noise) if 1 in transition.errors() else _one(transition)
-        return _likely(HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads))
+        obstacle = beaten(transition, noise) or hidden_feature(transition, 1) or summary(reading)
+        if obstacle is not None:
+            return None, obstacle
+        verdict = HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads)
+        return _likely(verdict, transition)
     verdict = transition.verdict
-    obstacle = _unclear(transition, verdict.heads)
+    heads = verdict.heads
+    obstacle = unclear(transition, heads)
     if obstacle is not None:
         return None, obstacle
-    reading = transition.reading(verdict.heads, noise)
-    if not reading.stands_out:
-        return None, slope(transition, reading)
-    obstacle = _hidden(transition, verdict.heads)
+    reading = transition.reading(heads, noise)
+    obstacle = (
+        slope(transition, reading)
+        or summary(reading)
+        or hidden_feature(transition, heads)
+        or read_along(transition, heads)
+        or softened(transition, heads)
+    )
     if obstacle is not None:
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
     chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
-    return _likely(verdict.doubted(chance, transition.most_heads))
+    return _likely(verdict.doubted(chance, transition.most_heads), transition)
 
 
-def _likely(verdict: HeadVerdict) -> tuple[HeadVerdict | None, Obstacle | None]:
+def _likely(
+    verdict: HeadVerdict, transition: Transition
+) -> tuple[HeadVerdict | None, Obstacle | None]:
     if verdict.confidence < TOO_DOUBTFUL:
         low, high = verdict.interval
         return None, (
             f"{verdict.heads} heads are the likeliest, but with a chance of "
-            f"{verdict.confidence:.0%} only; {low} to {high} are plausible",
+            f"{verdict.confidence:.0%} only; {low} to {high} are plausible (errors by number of "
+            f"heads: {shown_errors(transition)})",
             "more samples, more seconds, or the function itself",
         )
     return verdict, None
 
 
-def _beaten(transition: Transition, noise: float) -> Obstacle | None:
-    """Heads that learnt less than a mean, which each of them contains, were not learnt at all.
-
-    Where much stays unexplained, that more of them gain nothing is then no evidence.
-    """
-    least, floor = min(transition.errors().values()), max(transition.best - noise, 0.0)
-    if floor < SMALL_FLOOR or least <= AS_GOOD * transition.best:
-        return None
-    return (
-        f"a mean over the tokens leaves {transition.best:.0%} unexplained, and heads, "
-        f"which can be a mean, even {least:.0%}: they were not learnt, and it may take several",
-        _DEEPER,
-    )
-
-
-def _hidden(transition: Transition, heads: int) -> Obstacle | None:
-    """Errors that are as good as none may still hide a feature of little weight, 1e-2 of another's:
-    its head lowers the error by far more than chance and longer training do.
-    """
-    gain, errors = transition.hidden_gain(heads), transition.errors()
-    if transition.labels or gain < HIDDEN_GAIN:
-        return None
-    more = min((h for h in errors if h > heads), key=lambda h: errors[h])
-    return (
-        f"{heads} {'head leaves' if heads == 1 else 'heads leave'} {errors[more] * gain:.1e} of a "
-        f"constant's error, which would do for most ends, but {more} heads lower it {gain:.0f}×: "
-        "there may be a feature of little weight that needs a head of its own",
-        "the function itself, or targets from which the main part is subtracted",
-    )
-
-
 def _one(transition: Transition) -> CurveReading:
     """One head, where descents stopped before it."""
     return CurveReading(1, 0.0, 0.0, transition.best, 1.0)
-
-
-def slope(transition: Transition, reading: CurveReading) -> Obstacle:
-    """The refusal of an error that falls gradually: what more heads buy."""
-    errors = transition.errors()
-    fewest, best = min(errors), min(errors, key=lambda heads: errors[heads])
-    falls = {h: errors[h - 1] / errors[h] for h in errors if h - 1 in errors and h <= best}
-    shown = ", ".join(f"{h}: {errors[h]:.1e}" for h in sorted(errors) if h <= best)
-    steepest = max(falls, key=lambda heads: falls[heads], default=best)
-    times = falls.get(steepest, 1.0)
-    return (
-        f"the error falls gradually with the heads ({shown}), and no number stands out: "
-        f"{best} heads instead of {fewest} buy a factor of {errors[fewest] / errors[best]:.1f}, "
-        f"the steepest step, to {steepest}, one of {times:.1f}. So falls what more heads sharpen, "
-        "such as a threshold; one head may be enough",
-        "the function itself, or targets without jumps; or there is no sharp answer for this task",
-    )
-
-
-def _unlearnt(transition: Transition, clock: Clock, noise: float) -> Obstacle | None:
-    errors = transition.errors()
-    if not errors:
-        return (
-            f"{clock.seconds:g} seconds were not enough for one network",
-            "more seconds, or fewer or shorter sequences",
-        )
-    best, error = min(errors, key=lambda heads: errors[heads]), transition.best
-    if error > NOTHING_LEARNT:
-        train = transition.train_error(best)
-        if train < 0.6:
-            return (
-                f"the networks overfit: their error is {train:.2g} on the training data and "
-                f"{error:.2g} on others, of a constant's",
-                "more samples",
-            )
-        return (
-            f"nothing was learnt: the held-out error is {error:.2g} of a constant's. The "
-            "target is noise, or one attention layer cannot learn it",
-            _DEEPER,
-        )
-    if error - noise > (LARGEST_FLOOR_OF_LABELS if transition.labels else LARGEST_FLOOR):
-        return (
-            f"{error:.0%} of the target stays unexplained by any number of heads; it is noise, or "
-            "something that one attention layer does not learn and that may need heads of its own",
-            _DEEPER,
-        )
-    return None
-
-
-def _unclear(transition: Transition, heads: int) -> Obstacle | None:
-    errors = transition.errors()
-    if not transition.in_time and heads == min(errors) and min(errors) > 1:
-        return (
-            f"the time was over with {min(errors)} heads left, and none had been missed",
-            "more seconds",
-        )
-    if heads == transition.most_heads:
-        return (
-            f"the error still falls at {transition.most_heads} heads",
-            "a larger max_heads",
-        )
-    fewer = heads - 1
-    if fewer in errors and transition.train_error(fewer) < OVERFIT * errors[fewer]:
-        return (
-            f"with {fewer} heads the networks overfit (error {transition.train_error(fewer):.1g} "
-            f"on the training data, {errors[fewer]:.1g} on others), so it is not heads that are "
-            "missing",
-            "more samples",
-        )
-    return None

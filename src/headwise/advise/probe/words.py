@@ -153,6 +153,9 @@ def transition_rows(transition: Transition | None) -> list[tuple[object, ...]]:
             ("transition", "training error"): descent.train_errors,
             ("ablation", "loss factor when the head was removed"): descent.removal_costs,
             ("surrogate", "influential tokens"): descent.token_counts,
+            ("surrogate", "heads that read one position"): {
+                heads: count for heads, count in descent.fixed_readers.items() if count
+            },
         }
         for (method, quantity), values in tables.items():
             for heads, value in values.items():

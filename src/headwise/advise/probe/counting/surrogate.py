@@ -1,4 +1,4 @@
-"""Sensitivity counting on a trained network, where the function itself is not at hand."""
+"""What a trained network looks at, where the function itself is not at hand."""
 
 from collections.abc import Mapping
 
@@ -11,6 +11,7 @@ from headwise.nets import ClassTokenShape
 
 LEAST_SHARE = 0.2  # of the largest influence in the sequence: a softmax never ignores a token
 _INPUTS, _QUANTILE = 128, 0.9
+_ALWAYS, _MOST = 0.95, 0.5  # share of the sequences, and of the attention that tokens get
 
 
 def influential_tokens(
@@ -29,3 +30,19 @@ def influential_tokens(
     influence = torch.stack(slopes).amax(0)
     counts = (influence > LEAST_SHARE * influence.amax(1, keepdim=True)).sum(1)
     return float(np.quantile(counts.numpy(), _QUANTILE))
+
+
+def fixed_readers(
+    shape: ClassTokenShape,
+    params: Mapping[str, Tensor],
+    inputs: Float[Tensor, "count length token_dim"],
+) -> int:
+    """Heads that look at the same position in nearly every sequence, and hardly elsewhere."""
+    weights = {name: value.double()[None] for name, value in params.items()}
+    with torch.no_grad():
+        taken = shape.attention_weights(weights, inputs[:_INPUTS].double()[None])[0]
+    shares = taken / taken.sum(1, keepdim=True)  # (count, length, heads), without the class token
+    largest, place = shares.max(1)
+    usual = place.mode(0).values
+    same = (place == usual).double().mean(0) > _ALWAYS
+    return int((same & (largest.median(0).values > _MOST)).sum())

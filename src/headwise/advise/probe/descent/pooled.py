@@ -12,19 +12,24 @@ from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.network import READOUT_WIDTH, Params, held_out_error, train_on
 from headwise.advise.probe.descent.removal import head_outputs
 from headwise.advise.probe.samples.prepare import Prepared
+from headwise.advise.probe.verdict import FLOOR
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
 
 CHANNELS, WIDTH = 48, 64
 PLANS = ((12_000, 3e-3, True), (6_000, 1e-2, False))  # steps, rate, kinks spread over the tokens
+HOPELESS = 10.0  # a factor that sharper kinks do not make up for
 _STEEPNESS = 3.0
 _SEEN = 1024  # sequences that the initial weights are fitted to
 _STREAM = 0x9001
 
 
-def pooled_error(data: Prepared, seed: int, clock: Clock, share: float = 1.0) -> float | None:
+def pooled_error(
+    data: Prepared, seed: int, clock: Clock, reached: float, share: float = 1.0
+) -> float | None:
     """The held-out error of the better of two trainings; None if the time was over before.
 
-    Smooth targets are learnt by the first, kinks sharpen in the second. `share` of the steps.
+    Smooth targets are learnt by the first, kinks sharpen in the second; which is spared where the
+    first is far above the error that heads have `reached`. `share` of the steps.
     """
     shape = ClassTokenShape(
         token_dim=data.train.inputs.shape[2],
@@ -42,6 +47,9 @@ def pooled_error(data: Prepared, seed: int, clock: Clock, share: float = 1.0) ->
         if trained is None:
             return None
         errors.append(held_out_error(data, shape, trained[0]))
+        if errors[0] > HOPELESS * (reached + FLOOR):
+            break
+    clock.took(sum(round(share * steps) for steps, _, _ in PLANS[len(errors) :]))
     return min(errors)
 
 

@@ -112,6 +112,11 @@ class Transition:
         error = self.errors().get(heads)
         return error is not None and error + self.solved < NEARLY * (self.best + self.solved)
 
+    def fixed_readers(self, heads: int) -> int:
+        """Heads, of so many, that look at one position only, in the networks that learnt most."""
+        good = [d for d in self.descents if d.errors.get(heads, 1.0) < NEARLY * self.best]
+        return max((round(d.fixed_readers.get(heads, 0)) for d in good), default=0)
+
     def hidden_gain(self, heads: int) -> float:
         """The factor by which more heads lower the error, however small that is already."""
         errors = self.errors()
@@ -173,7 +178,8 @@ def find_transition(
         return transition
     pooled = state.pooled(seed)
     if pooled is None:
-        pooled = pooled_error(data, seed, clock, share * WIDE_STEPS / _FULL_STEPS)
+        steps = share * WIDE_STEPS / _FULL_STEPS
+        pooled = pooled_error(data, seed, clock, transition.best, steps)
         state.put_pooled(seed, pooled)
     transition = replace(transition, pooled=pooled)
     if transition.hopeful and not transition.clear and transition.best < most_error:

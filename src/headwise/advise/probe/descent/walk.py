@@ -10,7 +10,7 @@ and after it, the network is trained on: the others may learn what the one that 
 from dataclasses import dataclass, field, replace
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.counting.surrogate import influential_tokens
+from headwise.advise.probe.counting.surrogate import fixed_readers, influential_tokens
 from headwise.advise.probe.descent.network import (
     RATE,
     Params,
@@ -51,7 +51,8 @@ class Descent:
     """What came of it: held-out errors (1 = the best constant answer) by number of heads.
 
     `removal_costs[h]` is the factor by which the loss grew when h heads were left, before any
-    further training; `token_counts[h]` the tokens that then influence the network's answer.
+    further training; `token_counts[h]` the tokens that then influence the network's answer, and
+    `fixed_readers[h]` the heads that look at one position in all sequences.
     `train_errors` tells too little data from too much noise. Not `finished`: the time was over,
     and this is what was measured until then. `networks` are the trained ones.
     """
@@ -61,6 +62,7 @@ class Descent:
     train_errors: dict[int, float] = field(default_factory=dict)
     removal_costs: dict[int, float] = field(default_factory=dict)
     token_counts: dict[int, float] = field(default_factory=dict)
+    fixed_readers: dict[int, float] = field(default_factory=dict)
     finished: bool = True
     networks: dict[int, tuple[ClassTokenShape, Params]] = field(
         default_factory=dict, compare=False, repr=False
@@ -133,3 +135,4 @@ class _Walk:
         self.descent.networks[self.heads] = (self.shape, self.params)
         self.descent.errors[self.heads] = held_out_error(self.data, self.shape, self.params)
         self.descent.token_counts[self.heads] = influential_tokens(self.shape, self.params, inputs)
+        self.descent.fixed_readers[self.heads] = fixed_readers(self.shape, self.params, inputs)

@@ -14,6 +14,7 @@ from headwise.advise.probe.samples.arrays import (
     single_precision,
     well_scaled,
 )
+from headwise.advise.probe.samples.coordinates import coordinates
 from headwise.core.errors import require
 from headwise.training.samples.specification import Loss
 
@@ -96,6 +97,11 @@ class Samples:
         keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
         number: np.ndarray = np.unique(keys, return_inverse=True)[1]
         return number.ravel()
+
+    @cached_property
+    def coordinates(self) -> Float[np.ndarray, "samples length coordinates"]:
+        """What a network sees of the tokens beside their positions."""
+        return coordinates(self.inputs, self.mask)
 
     @property
     def distinct(self) -> int:

@@ -1,12 +1,12 @@
 """The data made ready for training: standard units, a held-out part, extra coordinates.
 
 What the network is given beside the raw token, so that nothing but the heads limits it:
-- the squares of the coordinates, where tokens are small, and the products of any two, where they
-  are few: a bowl is then a sum and a covariance a mean, not an approximation by ReLUs, and the
-  error floor that hides the transition falls;
+- squares and products of the coordinates (`coordinates.py`);
 - for padded sequences one coordinate that says "padding". The padded token is a constant, so one
   direction of the score hides it from a head; no assumption about the target is made;
-- the position as sines and cosines, where the target depends on it.
+- the position as sines and cosines, where the target depends on it, and where tokens are small
+  their products with the slowest wave: which half of the sequence a sum is larger in is then read
+  off a mean, while networks that have to find the product hardly begin to learn it.
 A monotone function of a target needs the same heads, so the tails of a heavy-tailed target are
 compressed: otherwise a few sequences would be all of the error.
 """
@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from headwise.advise.probe.samples.coordinates import MULTIPLIED_UP_TO
 from headwise.advise.probe.samples.given import Samples
 from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Loss
 
 HOLDOUT, LEAST_HOLDOUT, MOST_HOLDOUT = 0.1, 100, 4000
 HEAVY_TAILS = 6.0  # kurtosis above which tails are compressed; a Gaussian's is 3
-SQUARED_UP_TO, MULTIPLIED_UP_TO = 16, 4  # token coordinates
 _SPLIT = 0x5A3B
 
 
@@ -69,19 +69,17 @@ def _split(samples: Samples, held: int, rng: np.random.Generator) -> tuple[np.nd
 
 
 def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:
-    real = np.ones(samples.inputs.shape[:2], bool) if samples.mask is None else samples.mask
-    parts = [_standard(samples.inputs, real)]
-    if samples.inputs.shape[2] <= SQUARED_UP_TO:
-        parts.append(_standard(parts[0] ** 2, real))
-    if 2 <= samples.inputs.shape[2] <= MULTIPLIED_UP_TO:
-        first, second = np.triu_indices(samples.inputs.shape[2], 1)
-        parts.append(_standard(parts[0][..., first] * parts[0][..., second], real))
+    parts = [samples.coordinates]
     if positions:
-        parts.append(np.tile(_waves(samples.length), (samples.count, 1, 1)))
+        waves = _waves(samples.length)
+        parts.append(np.tile(waves, (samples.count, 1, 1)))
+        if (width := samples.inputs.shape[2]) <= MULTIPLIED_UP_TO:
+            slowest = waves[:, [waves.shape[1] // 2 - 1, -1]]
+            parts += [parts[0][..., :width] * wave[:, None] for wave in slowest.T]
     if samples.mask is not None:
         parts = [part * samples.mask[:, :, None] for part in parts]
         parts.append(~samples.mask[:, :, None])
-    return np.concatenate([part.astype(np.float32) for part in parts], 2)
+    return np.concatenate([part.astype(np.float32, copy=False) for part in parts], 2)
 
 
 def _targets(samples: Samples) -> tuple[np.ndarray, bool]:
@@ -92,13 +90,6 @@ def _targets(samples: Samples) -> tuple[np.ndarray, bool]:
     columns = [_tamed(y) if tail else y for y, tail in zip(varying.T, heavy, strict=True)]
     values = np.stack(columns, 1)
     return (values - values.mean(0)) / values.std(0), bool(heavy.any())
-
-
-def _standard(tokens: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Mean 0 and deviation 1 over the real tokens; a coordinate that is constant becomes 0."""
-    rows = tokens[real].astype(np.float64)
-    spread = rows.std(0)
-    return (tokens - rows.mean(0)) / np.where(spread > 1e-12 * np.abs(rows).max(0), spread, 1)
 
 
 def _waves(length: int) -> np.ndarray:
