@@ -14,7 +14,7 @@ from headwise.lab.kinds import Reading, register
 from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
 from headwise.lab.store import Store
-from headwise.lab.study import Tier
+from headwise.lab.study import Claim, Tier, Verdict
 from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
@@ -220,3 +220,18 @@ def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: P
     assert "0 studies, 1 result." in again
     with pytest.raises(InputError, match="no store with a finished study, and no page"):
         report(empty, all=True)
+
+
+def test_while_a_study_runs_its_claims_are_asked_once(result: StudyResult) -> None:
+    """Asking other seeds takes a while, in which no worker would get a new run."""
+    asked: list[int] = []
+
+    def check(table: pd.DataFrame) -> Verdict:
+        asked.append(len(table))
+        return Verdict("holds", "")
+
+    study = replace(result.study, claims=(Claim("It holds", "test", check),))
+    running = replace(result, study=study, final=False)
+    assert next(iter(running.verdicts.values())).status == "holds"
+    assert running.conclusion == study.finding(result.table)
+    assert asked == [len(result.table)]
