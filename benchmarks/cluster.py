@@ -23,6 +23,9 @@ from pathlib import Path
 from headwise.lab.store import Store
 
 LAB = Path(__file__).parents[1] / "tests" / "lab"
+sys.path.insert(0, str(LAB))
+from small_cluster import small_cluster  # noqa: E402
+
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join([str(LAB), os.environ.get("PYTHONPATH", "")]),
@@ -106,26 +109,16 @@ class Bench:
 @contextmanager
 def cluster(nodes: int, cpus: int = 1) -> Iterator[tuple[str, Callable[[str], None]]]:
     """The address of a cluster, and a function that tells it to `add` or `remove` a node."""
-    script = [sys.executable, str(LAB / "small_cluster.py"), str(nodes), str(cpus)]
-    with subprocess.Popen(
-        script,
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with small_cluster(nodes, cpus, ENVIRONMENT) as (address, process):
 
         def tell(command: str) -> None:
+            assert process.stdin is not None
+            assert process.stdout is not None
             process.stdin.write(f"{command}\n")
             process.stdin.flush()
             process.stdout.readline()
 
-        yield f"ray:{process.stdout.readline().strip()}", tell
-        process.stdin.close()
-        process.wait(120)
+        yield f"ray:{address}", tell
 
 
 def equal(bench: Bench) -> None:

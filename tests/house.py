@@ -178,3 +178,8 @@ def parameters(node: ast.AST) -> set[str]:
     every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     every += [each for each in (node.args.vararg, node.args.kwarg) if each]
     return {argument.arg for argument in every}
+
+
+def none(violations: list[str], remedy: str) -> None:
+    """Fail with the list of what breaks a rule."""
+    assert not violations, "\n  " + "\n  ".join([remedy, *violations])

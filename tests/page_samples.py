@@ -5,6 +5,7 @@ hold what would be markup if it were not escaped.
 """
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +66,18 @@ def measured(run: Run) -> Reading:
     return Reading(base * stuck * (1 + 0.3 * run.seed) * run.task.length / 8)
 
 
-register(
-    Kind(
-        name="page-sample",
+def sample_kind(name: str, measured: Callable[[Run], Reading], engine: str) -> Kind:
+    """A kind whose table has heads and lengths; register it where it is defined."""
+    return Kind(
+        name=name,
         error=ERROR,
         columns=(Column("heads", "heads", symbol="h"), Column("length", "length", "tokens", "T")),
         describe=lambda run: {"heads": run.task.heads, "length": run.task.length},
-        perform=one_by_one(measured, ERROR, "formula"),
+        perform=one_by_one(measured, ERROR, engine),
     )
-)
+
+
+register(sample_kind("page-sample", measured, "formula"))
 
 
 def runs() -> list[Run]:
@@ -251,7 +255,7 @@ def samples() -> dict[str, Any]:
         "built": retrieval(TASK, error=0.1),
         "witness": witness(net, TASK, steps=5, starts=4),
         "frontier": frontier(lengths=[16], errors=(0.1, 0.05)),
-        "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), 4, 2),
+        "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), intrinsic_dim=4, head_dim=2),
     }
 
 

@@ -8,25 +8,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-import pytest
-import typer
-
-from headwise.cli import app
-from headwise.cli.twins import TWINS
-from house import MODULES, ROOMS, ROOT, SOURCE, find, imports, parameters
+from house import MODULES, ROOMS, ROOT, SOURCE, find, imports, none
 
 MOST_MODULES = 15
 MOST_LINES = 300
 ONE_IDEA = ("training/fused",)  # a folder that may be larger: one kernel, cut into its pieces
-PRESENTATION = {"as_json", "out", "report", "figure"}  # where a result goes, not what it is
 
 EVERY = list(MODULES.values())
 PUBLIC = [module for module in EVERY if not module.is_private]
-
-
-def none(violations: list[str], remedy: str) -> None:
-    """Fail with the list of what breaks a rule."""
-    assert not violations, "\n  " + "\n  ".join([remedy, *violations])
 
 
 def test_imports_go_left() -> None:
@@ -215,6 +204,7 @@ PLAIN = {
     r"\bby heart\b": "overfits",
     r"\bignoran(t|ce)\b|\bknowing nothing\b": "baseline loss",
     r"\bby lot\b": "at random",
+    r"\btokens? that asks?\b|\basking token|\b(class|last) token asks\b": "query token",
     r"\bdear(er|est)?\b": "expensive",
 }
 
@@ -242,39 +232,6 @@ def test_names_in_strings_lead_somewhere() -> None:
         if find(node.value) is None
     ]
     none(wrong, "there is nothing of that name at:")
-
-
-def commands(group: object = None, path: str = "") -> Iterator[tuple[str, object]]:
-    """All commands with their full names."""
-    group = group or typer.main.get_command(app)
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{path}{name} ")
-        else:
-            yield f"{path}{name}", command
-
-
-COMMANDS = dict(commands())
-
-
-def test_every_command_has_a_twin_and_every_twin_a_command() -> None:
-    assert set(COMMANDS) == set(TWINS), "headwise.cli.twins lists the function behind each command"
-
-
-@pytest.mark.parametrize("name", TWINS)
-def test_a_command_and_its_twin_have_the_same_options(name: str) -> None:
-    twin, command = TWINS[name], COMMANDS[name]
-    accepted = set()
-    for place in (twin.place, *twin.also):
-        node = find(place)
-        assert node is not None, f"headwise {name}: there is no {place}"
-        assert isinstance(node, ast.FunctionDef), f"headwise {name}: {place} is not a function"
-        accepted |= parameters(node)
-    unknown = set(twin.words.values()) - accepted
-    assert not unknown, f"headwise {name}: {twin.place} has no parameter {unknown}"
-    options = {each.name for each in command.params} - PRESENTATION - twin.words.keys()
-    only_here = sorted(options - accepted)
-    assert not only_here, f"headwise {name} has options {only_here}; {twin.place} has not"
 
 
 def test_the_map_in_contributing_is_the_real_one() -> None:

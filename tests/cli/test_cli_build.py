@@ -121,7 +121,8 @@ def test_the_phase_map_is_drawn_from_the_grid(tmp_path: Path, run: Run) -> None:
         f"bound phase-map --intrinsic-dim 4 --head-dim 8 --heads 1,2,4 --lengths 32,128 "
         f"--out {tmp_path} --json",
     )
-    assert (code, json.loads(out)) == (0, phase_map([1, 2, 4], [32, 128], 4, 8).records())
+    found = phase_map([1, 2, 4], [32, 128], intrinsic_dim=4, head_dim=8)
+    assert (code, json.loads(out)) == (0, found.records())
     assert (tmp_path / "phase-map.png").read_bytes()[:4] == b"\x89PNG"
     assert pd.read_csv(tmp_path / "phase-map.csv").shape == (6, 4)
 

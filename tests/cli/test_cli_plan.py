@@ -30,6 +30,15 @@ def test_the_default_is_said_to_be_only_theory(tmp_path: Path, run: Run) -> None
     assert plan.parameters <= plan.budget == 3538944
 
 
+def test_the_command_and_its_twin_write_the_same_page(tmp_path: Path, run: Run) -> None:
+    ours, theirs = tmp_path / "a.html", tmp_path / "b.html"
+    headwise.plan(layers=6, width=384, length=256, budget=3538944, report=ours)
+    assert run(f"{PLAN} --report {theirs}")[0] == 0
+    assert ours.read_text() == theirs.read_text()
+    code, _, err = run(f"{PLAN} --report {tmp_path}/a.txt")
+    assert (code, "does not end in .html" in err) == (2, True)
+
+
 def test_the_command_prints_what_its_twin_returns(tmp_path: Path, run: Run) -> None:
     made = headwise.plan(layers=6, width=384, length=256, budget=3538944, out=tmp_path / "a.json")
     assert run(PLAN) == (0, f"{made}\n", "")

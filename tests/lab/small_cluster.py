@@ -6,10 +6,33 @@ input ends the cluster.
 """
 
 import os
+import subprocess
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 STORE_BYTES = 100 * 2**20
+
+
+@contextmanager
+def small_cluster(
+    nodes: int, cpus: int, environment: Mapping[str, str]
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The address of such a cluster, and the process that holds it."""
+    with subprocess.Popen(
+        [sys.executable, __file__, str(nodes), str(cpus)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), process
+        process.stdin.close()
+        process.wait(120)
 
 
 def serve(nodes: int, cpus: int) -> None:

@@ -22,6 +22,7 @@ from headwise.studies import run_study
 
 sys.path.insert(0, str(Path(__file__).parent))
 import poor_study
+from small_cluster import small_cluster
 
 pytest.importorskip("ray", reason="the cluster extra is not installed")
 
@@ -47,19 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with subprocess.Popen(
-        [sys.executable, str(HERE / "small_cluster.py"), "2", "1"],
-        env=environment(folder),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as cluster:
-        assert cluster.stdout is not None
-        assert cluster.stdin is not None
-        yield cluster.stdout.readline().strip()
-        cluster.stdin.close()
-        cluster.wait(60)
+    with small_cluster(2, 1, environment(folder)) as (address, _):
+        yield address
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -10,11 +10,11 @@ import pytest
 
 from headwise.core.errors import InputError
 from headwise.core.spec import spec
-from headwise.lab.kinds import Column, Kind, Reading, one_by_one, register
+from headwise.lab.kinds import Reading, register
 from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
 from headwise.lab.store import Store
-from headwise.lab.study import Tier
+from headwise.lab.study import Claim, Tier, Verdict
 from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
@@ -24,11 +24,11 @@ from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
 from page_samples import (
-    ERROR,
     HOSTILE,
     SAMPLE,
     sample_finding,
     sample_inspection,
+    sample_kind,
     sample_result,
     samples,
 )
@@ -149,15 +149,7 @@ def hard_reading(run: Run) -> Reading:
     return Reading(HARD[run.task.heads][run.seed])
 
 
-register(
-    Kind(
-        name="page-hard",
-        error=ERROR,
-        columns=(Column("heads", "heads", symbol="h"), Column("length", "length", "tokens", "T")),
-        describe=lambda run: {"heads": run.task.heads, "length": run.task.length},
-        perform=one_by_one(hard_reading, ERROR, "table"),
-    )
-)
+register(sample_kind("page-hard", hard_reading, "table"))
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +220,18 @@ def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: P
     assert "0 studies, 1 result." in again
     with pytest.raises(InputError, match="no store with a finished study, and no page"):
         report(empty, all=True)
+
+
+def test_while_a_study_runs_its_claims_are_asked_once(result: StudyResult) -> None:
+    """Asking other seeds takes a while, in which no worker would get a new run."""
+    asked: list[int] = []
+
+    def check(table: pd.DataFrame) -> Verdict:
+        asked.append(len(table))
+        return Verdict("holds", "")
+
+    study = replace(result.study, claims=(Claim("It holds", "test", check),))
+    running = replace(result, study=study, final=False)
+    assert next(iter(running.verdicts.values())).status == "holds"
+    assert running.conclusion == study.finding(result.table)
+    assert asked == [len(result.table)]

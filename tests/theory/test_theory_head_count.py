@@ -168,8 +168,8 @@ HOSTILE = [
     (lambda: lower_bound_exponent(1, 4, 8, 8, 1.5), "up to 1"),
     (lambda: lower_bound_exponent(1, 4, 8, 8, readout_layers=3), "readout_layers must be 2 or 5"),  # type: ignore[arg-type]
     (lambda: parameters_sufficient(1, 4, 8, 8, 4, "smooth"), "smoothness must be"),  # type: ignore[arg-type]
-    (lambda: phase_map([], [8], 4, 8), "at least one"),
-    (lambda: phase_map([1], 2, 4, 8), "lengths must be a list"),  # type: ignore[arg-type]
+    (lambda: phase_map([], [8], intrinsic_dim=4, head_dim=8), "at least one"),
+    (lambda: phase_map([1], 2, intrinsic_dim=4, head_dim=8), "lengths must be a list"),  # type: ignore[arg-type]
     (lambda: reversal_score({8: 0.1}), "at least two lengths"),
     (lambda: reversal_score({8: 0.1, 16: math.nan}), "finite"),
     (lambda: intrinsic_dim_is_unique(1, 0, 8), "second_dim must be"),

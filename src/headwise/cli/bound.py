@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwise.cli.options.parse import whole_numbers
+from headwise.cli.options.result import JsonOption
 from headwise.core.files import check_can_write_into
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
 
 app = typer.Typer(no_args_is_help=True, help="What theory promises and what it forbids.")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 
 class Values(StrEnum):
@@ -25,17 +24,29 @@ class Values(StrEnum):
     scalar = "scalar"
 
 
+Heads = Annotated[int, typer.Option(help="Attention heads in the layer.")]
+HeadDim = Annotated[int, typer.Option(help="Dimension of a head.")]
+IntrinsicDim = Annotated[int, typer.Option(help="Features that the target extracts.")]
+SetFraction = Annotated[
+    float, typer.Option(help="Share of the positions that each feature looks at.")
+]
+Dim = Annotated[int, typer.Option(help="Dimension of a token.")]
+Rank = Annotated[int, typer.Option(help="Rank of a head's query–key form.")]
+ValueMaps = Annotated[
+    Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
+]
+HighestDegree = Annotated[int, typer.Option(help="Harmonics to count; more sharpen the bound.")]
+
+
 @app.command("head-count")
 def head_count(
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
+    heads: Heads,
+    intrinsic_dim: IntrinsicDim,
     length: Annotated[int, typer.Option(help="Tokens in a sequence.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
-    set_fraction: Annotated[
-        float, typer.Option(help="Share of the positions that each feature looks at.")
-    ] = 0.25,
+    head_dim: HeadDim,
+    set_fraction: SetFraction = 0.25,
     readout_layers: Annotated[int, typer.Option(help="Layers of the readout: 2 or 5.")] = 2,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How fast the parameters of a network with too few heads must grow as its error falls.
 
@@ -56,17 +67,15 @@ def head_count(
 
 @app.command("phase-map")
 def phase_map(
-    intrinsic_dim: Annotated[int, typer.Option(help="Features that the target extracts.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
+    intrinsic_dim: IntrinsicDim,
+    head_dim: HeadDim,
     heads: Annotated[str, typer.Option(help="Numbers of heads, with commas.")] = "1,2,3,4,5",
     lengths: Annotated[
         str, typer.Option(help="Sequence lengths, with commas.")
     ] = "8,16,32,64,128,256,512",
-    set_fraction: Annotated[
-        float, typer.Option(help="Share of the positions that each feature looks at.")
-    ] = 0.25,
+    set_fraction: SetFraction = 0.25,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("phase-map"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """The lower bound's exponent over heads × lengths, as a figure (PNG, SVG) and a table.
 
@@ -77,7 +86,11 @@ def phase_map(
 
     check_can_write_into(out, "--out")
     found = head_count.phase_map(
-        whole_numbers(heads), whole_numbers(lengths), intrinsic_dim, head_dim, set_fraction
+        whole_numbers(heads),
+        whole_numbers(lengths),
+        intrinsic_dim=intrinsic_dim,
+        head_dim=head_dim,
+        set_fraction=set_fraction,
     )
     write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
     print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .pdf, .csv")
@@ -85,21 +98,17 @@ def phase_map(
 
 @app.command("rank")
 def rank(
-    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
-    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
+    dim: Dim,
+    rank: Rank,
     heads: Annotated[
         int | None, typer.Option(help="Ask for the least error of this many heads.")
     ] = None,
     error: Annotated[
         float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
     ] = None,
-    values: Annotated[
-        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
-    ] = Values.general,
-    highest_degree: Annotated[
-        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
-    ] = 399,
-    as_json: AsJson = False,
+    values: ValueMaps = Values.general,
+    highest_degree: HighestDegree = 399,
+    as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do: the least error of --heads, or the heads for --error.
 
@@ -116,7 +125,7 @@ def rank(
 @app.command("nearly-full-rank")
 def nearly_full_rank(
     dim: Annotated[int, typer.Option(help="Dimension of a token; even.")],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How many heads one rank below full find the nearer of two points exactly.
 
@@ -129,16 +138,12 @@ def nearly_full_rank(
 
 @app.command("bands")
 def bands(
-    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
-    rank: Annotated[int, typer.Option(help="Rank of a head's query–key form.")],
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    values: Annotated[
-        Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
-    ] = Values.general,
-    highest_degree: Annotated[
-        int, typer.Option(help="Harmonics to count; more sharpen the bound.")
-    ] = 799,
-    as_json: AsJson = False,
+    dim: Dim,
+    rank: Rank,
+    heads: Heads,
+    values: ValueMaps = Values.general,
+    highest_degree: HighestDegree = 799,
+    as_json: JsonOption = False,
 ) -> None:
     """What heads of low rank cannot do at a combination of biased nearest neighbours.
 
@@ -155,9 +160,9 @@ def extraction(
     kernel: Annotated[
         Path, typer.Option(help="An .npy file: lags × outputs × inputs of a linear target.")
     ],
-    heads: Annotated[int, typer.Option(help="Attention heads in the layer.")],
-    head_dim: Annotated[int, typer.Option(help="Dimension of a head.")],
-    as_json: AsJson = False,
+    heads: Heads,
+    head_dim: HeadDim,
+    as_json: JsonOption = False,
 ) -> None:
     """The least error of an early layer that reads a linear target off the past tokens.
 
@@ -182,7 +187,7 @@ def saturation(
         float | None, typer.Option(help="Ask for the Euclidean distance: scores are within ± this.")
     ] = None,
     length: Annotated[int | None, typer.Option(help="Keys in a row, with --score-bound.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How far a head's attention, or its output, can move if its scores change by ± --epsilon.
 

@@ -9,6 +9,7 @@ import typer
 from headwise.cli import build_witness
 from headwise.cli.ending import GATE_FAILED
 from headwise.cli.options.parse import TrustOption, chosen_task, whole_numbers
+from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, OnOption
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Networks built from a proof, with a certificate.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Out = Annotated[Path, typer.Option(help="The folder to write to.")]
 Preset = Annotated[str, typer.Option(help="A task: paper, paper-d3 or max-plus-min.")]
 TaskFile = Annotated[
@@ -46,7 +46,7 @@ def retrieval(
     high: High = None,
     seconds: Seconds = 5.0,
     out: Out = Path("built"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """One head of dimension 2 a feature: weights, certificate and attention pattern.
 
@@ -73,7 +73,7 @@ def memorise(
     high: High = None,
     seconds: Seconds = 5.0,
     out: Out = Path("built"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """One head that holds the whole sequence, and a readout that does the rest.
 
@@ -91,7 +91,7 @@ def memorise(
 def frontier(
     lengths: Annotated[str, typer.Option(help="Lengths, with commas.")] = "16,32,64",
     out: Out = Path("frontier"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Parameters against error: built with h = D, one wide head, and the bound for fewer heads.
 
@@ -121,7 +121,7 @@ def trials(
     jobs: Annotated[
         int | None, typer.Option(help="How many at once; by default one, on Ray one a core.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Build random tasks of every kind and attack each certificate; exit code 1 if one breaks.
 
@@ -141,7 +141,7 @@ def assumptions(
     net: Annotated[Path, typer.Option(help="The folder of a saved class-token network.")],
     low: Low = None,
     high: High = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Does a network meet the assumptions that the bound for too few heads is proved under?
 

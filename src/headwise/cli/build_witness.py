@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.options.parse import chosen_task, whole_numbers
+from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import Device, DeviceOption
 from headwise.cli.progress import progress_bar
 from headwise.core.files import check_can_write_into
@@ -30,7 +31,7 @@ def witness(
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     device: DeviceOption = Device.cpu,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("witness"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Two inputs that an attention block confuses: an error that no flatter readout can repair.
 

@@ -7,11 +7,14 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import GATE_FAILED
+from headwise.cli.options import pretrained
+from headwise.cli.options.given import given
+from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import Device, DeviceOption
 
 
 def compress(
-    model: Annotated[str, typer.Argument(help="Hub id or folder.")],
+    model: pretrained.Model,
     out: Annotated[Path | None, typer.Option(help="New folder for the smaller model.")] = None,
     keep: Annotated[
         float | None, typer.Option(help="Fraction of attention parameters to keep.")
@@ -43,64 +46,30 @@ def compress(
         bool, typer.Option("--fast", help="One head size a layer: quicker, at some more loss.")
     ] = False,
     finetune: Annotated[int, typer.Option(help="Steps of recovery on the calibration text.")] = 0,
-    text: Annotated[
-        Path | None, typer.Option(help="UTF-8 calibration text (ViT: a folder of images).")
-    ] = None,
+    text: pretrained.Text = None,
     eval_text: Annotated[
         Path | None, typer.Option(help="Held-out text; default: every fifth document of --text.")
     ] = None,
-    tokens: Annotated[int, typer.Option(help="Calibration tokens.")] = 20_000,
-    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
-    length: Annotated[
-        int | None,
-        typer.Option(help="Tokens of the longest inputs; default: 2048 (encoders: 512) or less."),
-    ] = None,
-    pool: Annotated[
-        str | None,
-        typer.Option(help="How embeddings are read: mean, cls, last; default: as the model says."),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(help="Gigabytes that measuring may take; default: half of what is free."),
-    ] = None,
-    cache: Annotated[
-        bool, typer.Option(help="Keep measurements on disk, and use those that are there.")
-    ] = True,
-    seed: Annotated[int, typer.Option(help="Seed of label sampling.")] = 0,
+    tokens: pretrained.Tokens = 20_000,
+    report: PageOption = None,
+    length: pretrained.Length = None,
+    pool: pretrained.Pool = None,
+    memory: pretrained.Memory = None,
+    cache: pretrained.Cache = True,
+    seed: pretrained.Seed = 0,
     device: DeviceOption = Device.cpu,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Shrink a model's attention and measure what it cost.
 
     Exit code 1: the damage is above --max-loss, and nothing was written.
     """
+    options = given(locals())
     from headwise.cli.progress import progress_bar
     from headwise.pretrained import compress as run
 
     with progress_bar("opening the model") as on_progress:
-        result = run(
-            model,
-            out=out,
-            keep=keep,
-            kv_bytes=kv_bytes,
-            max_loss=max_loss,
-            plan=plan,
-            method=method,
-            uniform=uniform,
-            fast=fast,
-            finetune=finetune,
-            text=text,
-            eval_text=eval_text,
-            tokens=tokens,
-            length=length,
-            pool=pool,
-            memory=memory,
-            cache=cache,
-            seed=seed,
-            report=report,
-            device=device.value,
-            on_progress=on_progress,
-        )
+        result = run(**options, on_progress=on_progress)
     print(json.dumps(result.to_data()) if as_json else result)
     if result.passed is False:
         raise typer.Exit(GATE_FAILED)

@@ -124,3 +124,8 @@ def _as_escapes(error: UnicodeError) -> tuple[str, int]:
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
     pairs = zip(units[::2], units[1::2], strict=True)
     return "".join(f"\\u{high:02x}{low:02x}" for high, low in pairs), error.end
+
+
+def say_failed(sentence: str) -> None:
+    """On standard error: what failed although nothing was wrong with the input."""
+    console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)

@@ -6,14 +6,9 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, kept_in
-from headwise.cli.options.where import (
-    LOCAL,
-    Device,
-    DeviceOption,
-    GpusOption,
-    JobsOption,
-    OnOption,
-)
+from headwise.cli.options.given import given
+from headwise.cli.options.result import JsonOption, PageOption
+from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
 from headwise.cli.progress import progress_bar
 
 
@@ -36,7 +31,7 @@ def plan(
     ] = 600.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal plans.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Write the plan to this JSON file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page to this .html file.")] = None,
+    report: PageOption = None,
     store: Annotated[
         Path, typer.Option(help="The SQLite file that keeps trials; a stopped plan goes on.")
     ] = Path("headwise.db"),
@@ -44,7 +39,7 @@ def plan(
     on: OnOption = LOCAL,
     gpus_per_job: GpusOption = 0.0,
     device: DeviceOption = Device.cpu,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON only.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Share a budget of attention parameters out over layers, heads and dimensions.
 
@@ -55,35 +50,11 @@ def plan(
 
     Example: `headwise plan --layers 6 --width 384 --length 256 --budget 3538944`
     """
+    options = given(locals())
     from headwise.advise.plan import plan as make
-    from headwise.core.files import check_can_write
-
-    check_can_write(report, "--report")
 
     with progress_bar("plan") as on_progress, kept_in(store, "trials"):
-        made = make(
-            layers=layers,
-            width=width,
-            length=length,
-            budget=budget,
-            text=text,
-            data=data,
-            intrinsic_dim=intrinsic_dim,
-            multiple=multiple,
-            seconds=seconds,
-            seed=seed,
-            out=out,
-            store=store,
-            jobs=jobs,
-            on=on,
-            gpus_per_job=gpus_per_job,
-            device=device.value,
-            on_progress=on_progress,
-        )
-    if report is not None:
-        from headwise.report.result_page import write_page
-
-        write_page(made, report)
+        made = make(**options, on_progress=on_progress)
     print(made.to_json() if as_json else made)
     if out is not None and not as_json:
         print(f"wrote {out}")

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from headwise.cli.ending import OUT_OF_TIME, REFUSED
+from headwise.cli.options.given import given
+from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, OnOption
 from headwise.cli.progress import progress_bar
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
 
 
@@ -62,26 +63,12 @@ def probe(
 
     Example: `headwise probe data.npz --inputs X --targets y`
     """
+    options = given(locals())
     from headwise.advise.probe import probe as find
 
+    files = options.pop("data")
     with progress_bar("probe") as on_progress:
-        finding = find(
-            *data,
-            inputs=inputs,
-            targets=targets,
-            mask=mask,
-            sequence=sequence,
-            kind=kind.value if kind else None,
-            positions=positions,
-            max_heads=max_heads,
-            seconds=seconds,
-            seed=seed,
-            state=state,
-            figure=figure,
-            jobs=jobs,
-            device=device.value,
-            on_progress=on_progress,
-        )
+        finding = find(*files, **options, on_progress=on_progress)
     print(finding.to_json() if as_json else finding)
     if not finding.conclusive:
         raise typer.Exit(OUT_OF_TIME if finding.seconds >= seconds else REFUSED)
@@ -124,23 +111,8 @@ def probe_eval(
 
     Example: `headwise probe-eval --zoo --seed 2024 --tasks 300 --out attempts.jsonl`
     """
+    options = given(locals())
     from headwise.advise.probe import probe_eval as evaluate
 
-    found = evaluate(
-        seed,
-        tasks,
-        zoo=zoo,
-        first=first,
-        samples=samples,
-        data=data,
-        function=function,
-        seconds=seconds,
-        jobs=jobs,
-        on=on,
-        gpus_per_job=gpus_per_job,
-        device=device.value,
-        out=out,
-        figure=figure,
-        on_progress=lambda fraction, attempt: typer.echo(attempt, err=True),
-    )
+    found = evaluate(**options, on_progress=lambda fraction, attempt: typer.echo(attempt, err=True))
     print(found.to_json() if as_json else found)

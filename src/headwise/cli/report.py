@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.ending import GATE_FAILED
+from headwise.cli.ending import GATE_FAILED, say_failed
 from headwise.cli.options.parse import TrustOption
-from headwise.cli.options.where import say_failed
 
 evidence = typer.Typer(
     no_args_is_help=True, help="What the studies found: tables, pages, their check."

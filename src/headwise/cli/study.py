@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from headwise.cli.ending import GATE_FAILED, STOPPED, console, plain
-from headwise.cli.options.where import (
-    LOCAL,
-    Device,
-    DeviceOption,
-    GpusOption,
-    JobsOption,
-    OnOption,
-    say_failed,
-)
+from headwise.cli.ending import GATE_FAILED, STOPPED, console, plain, say_failed
+from headwise.cli.options.result import JsonOption
+from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
 
@@ -29,7 +22,6 @@ app = typer.Typer(no_args_is_help=True, help="List, run and export published exp
 
 DEFAULT_STORE = Path("headwise.db")
 StoreOption = Annotated[Path, typer.Option("--store", help="The SQLite file with the results.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 NameArgument = Annotated[
     str, typer.Argument(help="A study's name (see: headwise study list), or your own: module:NAME")
 ]

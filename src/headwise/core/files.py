@@ -111,6 +111,15 @@ def check_can_write(path: str | Path | None, what: str) -> None:
     _check_can_make(place, what)
 
 
+def check_page(path: str | Path | None, what: str) -> None:
+    """Refuse, before work begins, a place where a page cannot be written."""
+    require(
+        path is None or Path(path).suffix == ".html",
+        f"{what} names a page to write, such as report.html; {path} does not end in .html",
+    )
+    check_can_write(path, what)
+
+
 def check_can_write_into(folder: str | Path | None, what: str) -> None:
     """Refuse, before work begins, a folder into which results could not be written.
 

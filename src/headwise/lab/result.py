@@ -65,10 +65,15 @@ class StudyResult:
     table: pd.DataFrame
     planned: int
     failures: tuple[FailedRun, ...] = ()
+    final: bool = True
 
     @staticmethod
-    def of(store: Store, study: Study, tier: str) -> "StudyResult":
-        """The result of a study's tier, from the store alone."""
+    def of(store: Store, study: Study, tier: str, final: bool = True) -> "StudyResult":
+        """The result of a study's tier, from the store alone.
+
+        Not `final`, while the study runs: what the runs so far say, without asking other seeds,
+        which takes a while.
+        """
         study.tier(tier)
         found = table(store.records(study.owner, tier))
         failures = tuple(
@@ -86,7 +91,7 @@ class StudyResult:
             + f"run: headwise study run {study.known_as} --tier {tier} --store {store.path}",
         )
         planned = {(name, level): total for name, level, _, total in store.studies()}
-        return StudyResult(study, tier, found, planned[study.known_as, tier], failures)
+        return StudyResult(study, tier, found, planned[study.known_as, tier], failures, final)
 
     @cached_property
     def finished(self) -> int:
@@ -130,11 +135,15 @@ class StudyResult:
     @cached_property
     def conclusion(self) -> Conclusion:
         """The answer to the study's question, if other seeds would give it, too."""
+        if not self.final:
+            return self.study.finding(self.table)
         return conclude(self.study, self.table, self.error.compared_by == "ratio")
 
     @cached_property
     def verdicts(self) -> Mapping[Claim, Verdict]:
         """What the table says of every claim, and whether other seeds would say the same."""
+        if not self.final:
+            return {claim: claim.check(self.table) for claim in self.study.claims}
         return judge_all(self.study, self.table, self.error.compared_by == "ratio")
 
     @cached_property

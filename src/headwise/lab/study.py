@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,11 @@ class Tier:
 
     price: str
     parts: Callable[[], Parts]
+
+
+def tiers_of(parts: Callable[[str], Parts], prices: Mapping[str, str]) -> dict[str, Tier]:
+    """A tier for every name with a price, where one function makes the parts of all of them."""
+    return {name: Tier(price, partial(parts, name)) for name, price in prices.items()}
 
 
 Status = Literal["holds", "does not hold", "cannot tell", "not tested"]

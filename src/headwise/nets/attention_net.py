@@ -26,12 +26,12 @@ from headwise.nets.shape import AttentionShape
 class AttentionNetShape:
     """A single layer, and nothing else: no residual connection, no norm.
 
-    query "last": the last token asks and the others are keys (the cross form of a task); "each":
-    every token asks all tokens. values "factored": O_h V_h with V_h of `v_dim` rows, so of full
-    rank if v_dim is the token's dimension; "scalar": a number a_h for each head, O_h V_h = a_h·I
-    (v_dim is then the token's dimension). `biases` adds biases to the four maps, `position_bias`
-    a learned score b_h,i for each head and each of so many positions. `scaled` divides scores by
-    √qk_dim.
+    query "last": the last token is the query and the others are keys (the cross form of a task);
+    "each": every token is a query for all tokens. values "factored": O_h V_h with V_h of `v_dim`
+    rows, so of full rank if v_dim is the token's dimension; "scalar": a number a_h for each head,
+    O_h V_h = a_h·I (v_dim is then the token's dimension). `biases` adds biases to the four maps,
+    `position_bias` a learned score b_h,i for each head and each of so many positions. `scaled`
+    divides scores by √qk_dim.
     """
 
     token_dim: int
@@ -106,7 +106,7 @@ class AttentionNetShape:
     def forward(
         self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
     ) -> Float[Tensor, "members batch asking outputs"]:
-        """The layer's outputs: one token a sequence where the last asks, else one for each."""
+        """The layer's outputs: of the last token where it is the query, else of each."""
         self._check(inputs)
         last = self.query == "last"
         asking, keys = (inputs[:, :, -1:], inputs[:, :, :-1]) if last else (inputs, inputs)

@@ -5,7 +5,9 @@ make (`NetShape`). A `Net` is a torch module around a shape: call it, train it, 
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
@@ -47,6 +49,27 @@ class NetShape(Protocol):
     def forward(self, params: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """Member m's outputs on inputs[m], or on the one input that all members share."""
         ...
+
+
+class LayeredShape(ABC):
+    """What shapes share whose attention layers are the field `layers`."""
+
+    layers: tuple[AttentionShape, ...]
+
+    @property
+    def attention_layers(self) -> tuple[AttentionShape, ...]:
+        """The attention layers, for tables."""
+        return self.layers
+
+    @abstractmethod
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name → shape of every parameter, in the order in which they are initialised."""
+
+    def params(self) -> dict[str, int]:
+        """Parameters: those of attention (its four maps, with biases) and all."""
+        sizes = self.parameter_shapes()
+        attention = (size for name, size in sizes.items() if ".qkv." in name or ".out." in name)
+        return {"attention": sum(map(prod, attention)), "total": sum(map(prod, sizes.values()))}
 
 
 @runtime_checkable

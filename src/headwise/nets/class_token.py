@@ -15,7 +15,7 @@ from torch.nn import functional
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets.attention import attend
-from headwise.nets.base import Net
+from headwise.nets.base import LayeredShape, Net
 from headwise.nets.folded import attend_folded, embed_hidden
 from headwise.nets.layers import (
     ParameterShapes,
@@ -31,9 +31,12 @@ from headwise.nets.layers import (
 from headwise.nets.shape import AttentionShape, MLPShape
 from headwise.nets.start import start_weights
 
+_Queries = Float[Tensor, "members batch queries dim"]
+_Tokens = Float[Tensor, "members batch tokens dim"]
+
 
 @spec
-class ClassTokenShape:
+class ClassTokenShape(LayeredShape):
     """The network of the head-count paper.
 
     Tokens are embedded by an MLP, a trainable class token is appended, attention layers follow,
@@ -101,11 +104,6 @@ class ClassTokenShape:
         return cls.standard(
             token_dim=token_dim, heads=heads, head_dim=each, width=width, layers=layers
         )
-
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
 
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
@@ -197,13 +195,7 @@ class ClassTokenShape:
             stream = self._layer(params, index, stream, stream)
         return stream
 
-    def _layer(
-        self,
-        params: Params,
-        index: int,
-        queries: Float[Tensor, "members batch queries dim"],
-        stream: Float[Tensor, "members batch tokens dim"],
-    ) -> Float[Tensor, "members batch queries dim"]:
+    def _layer(self, params: Params, index: int, queries: _Queries, stream: _Tokens) -> _Queries:
         """A layer in general: the queries attend to all tokens that are keys."""
         layer, name = self.layers[index], f"layers.{index}"
         weights = self._weights(params, index, queries, stream)
@@ -212,18 +204,14 @@ class ClassTokenShape:
         return self._finish(params, name, queries, merge_heads(mixed))
 
     def _weights(
-        self,
-        params: Params,
-        index: int,
-        queries: Float[Tensor, "members batch queries dim"],
-        stream: Float[Tensor, "members batch tokens dim"],
+        self, params: Params, index: int, queries: _Queries, stream: _Tokens
     ) -> Float[Tensor, "members batch heads queries keys"]:
         layer, name = self.layers[index], f"layers.{index}"
         query = split_heads(linear(queries, params, f"{name}.query"), layer.heads, layer.qk_dim)
         key = linear(self._keys(stream), params, f"{name}.key")
         return attend(query * self._scale(layer), split_heads(key, layer.heads, layer.qk_dim))
 
-    def _keys(self, stream: Float[Tensor, "members batch tokens dim"]) -> Tensor:
+    def _keys(self, stream: _Tokens) -> Tensor:
         return stream if self.class_token_is_key else stream[:, :, :-1]
 
     def _finish(

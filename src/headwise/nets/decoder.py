@@ -20,8 +20,8 @@ from torch.nn import functional
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets.attention import causal_attention, project
-from headwise.nets.base import Net
-from headwise.nets.layers import ParameterShapes, Params, linear, merge_heads
+from headwise.nets.base import LayeredShape, Net
+from headwise.nets.layers import ParameterShapes, Params, Stream, linear, merge_heads
 from headwise.nets.positions import rotate, rotation
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants import Variant, find_variant
@@ -36,7 +36,7 @@ _ATTENTION_MAPS = ".qkv.weight", ".out.weight"
 
 
 @spec
-class DecoderShape:
+class DecoderShape(LayeredShape):
     """A decoder for up to `length` tokens, each of which sees itself and those before it.
 
     `vocabulary` is the number of different tokens, and outputs are their logits; 0 is for tokens
@@ -86,11 +86,6 @@ class DecoderShape:
     def variant(self) -> Variant:
         """The variant of attention."""
         return find_variant(self.attention)
-
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
 
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
@@ -181,7 +176,7 @@ class DecoderShape:
         return self._leave(params, stream), sum(penalties, 0.0)
 
     def _leave(
-        self, params: Params, stream: Float[Tensor, "members batch length width"]
+        self, params: Params, stream: Stream
     ) -> Float[Tensor, "members batch length outputs"]:
         stream = _norm(params, "norm", stream)
         if not self.vocabulary:
@@ -190,7 +185,7 @@ class DecoderShape:
 
     def layer_inputs(
         self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
-    ) -> list[Float[Tensor, "members batch length width"]]:
+    ) -> list[Stream]:
         """What every attention layer reads: the stream before it, after its norm."""
         stream, read = self._enter(params, inputs), []
         for index in range(len(self.layers)):
@@ -200,7 +195,7 @@ class DecoderShape:
 
     def _enter(
         self, params: Params, inputs: Shaped[Tensor, "#members batch length *token"]
-    ) -> Float[Tensor, "members batch length width"]:
+    ) -> Stream:
         self._check(inputs)
         if self.vocabulary:
             stream = _look_up(params["table"], inputs)
@@ -211,12 +206,8 @@ class DecoderShape:
         return stream
 
     def _layer(
-        self,
-        params: Params,
-        index: int,
-        stream: Float[Tensor, "members batch length width"],
-        penalties: list[Tensor] | None = None,
-    ) -> Float[Tensor, "members batch length width"]:
+        self, params: Params, index: int, stream: Stream, penalties: list[Tensor] | None = None
+    ) -> Stream:
         name = f"layers.{index}"
         normed = _norm(params, f"{name}.norm1", stream)
         if penalties is not None:
@@ -228,13 +219,7 @@ class DecoderShape:
             stream = stream + linear(functional.gelu(hidden), params, f"{name}.down")
         return stream
 
-    def _attend(
-        self,
-        params: Params,
-        name: str,
-        layer: AttentionShape,
-        stream: Float[Tensor, "members batch length width"],
-    ) -> Float[Tensor, "members batch length width"]:
+    def _attend(self, params: Params, name: str, layer: AttentionShape, stream: Stream) -> Stream:
         variant, length = self.variant, stream.shape[2]
         query, key, value = project(stream, params, name, layer, variant.maps(layer))
         if self.qk_norm:
@@ -270,16 +255,14 @@ class DecoderShape:
 
 def _look_up(
     table: Float[Tensor, "members vocabulary width"], tokens: Int[Tensor, "#members batch length"]
-) -> Float[Tensor, "members batch length width"]:
+) -> Stream:
     """Every member's rows for its tokens (or for tokens that all share)."""
     members, vocabulary, _ = table.shape
     first = torch.arange(members, device=table.device)[:, None, None] * vocabulary
     return functional.embedding(tokens + first, table.flatten(0, 1))
 
 
-def _norm(
-    params: Params, name: str, stream: Float[Tensor, "members batch length width"]
-) -> Float[Tensor, "members batch length width"]:
+def _norm(params: Params, name: str, stream: Stream) -> Stream:
     gain = params[f"{name}.weight"][:, None, None]
     return functional.rms_norm(stream, stream.shape[-1:], eps=_EPSILON) * gain
 

@@ -7,7 +7,7 @@ weights whatever the rank of its heads: sweeping the rank leaves the parameters 
 """
 
 from collections.abc import Callable
-from math import prod, sqrt
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -19,10 +19,11 @@ from torch.nn import functional
 from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets.attention import Kind, attend, causal_mask, project
-from headwise.nets.base import Net
+from headwise.nets.base import LayeredShape, Net
 from headwise.nets.layers import (
     ParameterShapes,
     Params,
+    Stream,
     check_tokens,
     linear,
     linear_shapes,
@@ -34,15 +35,15 @@ Inner = Callable[[Params, str, Tensor], Tensor]
 
 
 @spec
-class EncoderShape:
+class EncoderShape(LayeredShape):
     """An encoder. `layers` counts all heads of a layer; each of its `modules` has an equal share.
 
-    norm "length": token → token/‖token‖ × one learned number; "layer": layer norm; "none".
-    keys "all"; "earlier": a token sees itself and those before (a causal mask); "others": all
-    tokens but the last, which only asks (the cross form of a task). With `maps`, linear maps lead
-    from the token into the stream and out of it; without, the stream is `token_dim` wide and the
-    first `outputs` coordinates answer. `positions` is 0 or the length of a learned table that is
-    added. `norm_first` puts the norm before each sub-layer, and one at the end.
+    norm "length": token → token/‖token‖ × one learned number; "layer": layer norm; "none". keys
+    "all"; "earlier": a token sees itself and those before (a causal mask); "others": all tokens but
+    the last, which is only a query (the cross form of a task). With `maps`, linear maps lead from
+    the token into the stream and out of it; without, the stream is `token_dim` wide and the first
+    `outputs` coordinates answer. `positions` is 0 or the length of a learned table that is added.
+    `norm_first` puts the norm before each sub-layer, and one at the end.
     """
 
     token_dim: int
@@ -131,11 +132,6 @@ class EncoderShape:
             positions=positions,
         )
 
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
-
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
         shapes = ParameterShapes()
@@ -164,15 +160,6 @@ class EncoderShape:
         if self.maps:
             shapes |= linear_shapes("readout", self.outputs, self.width)
         return shapes
-
-    def params(self) -> dict[str, int]:
-        """Parameters: those of attention (its four maps, with biases) and all."""
-        counts = {"attention": 0, "total": 0}
-        for name, size in self.parameter_shapes().items():
-            counts["total"] += prod(size)
-            if ".qkv." in name or ".out." in name:
-                counts["attention"] += prod(size)
-        return counts
 
     def initial_params(self, seed: int) -> dict[str, Tensor]:
         """Fresh weights: torch's own distributions for its encoder, module by module; biases 0."""
@@ -209,21 +196,14 @@ class EncoderShape:
         return linear(stream, params, "readout") if self.maps else stream[..., : self.outputs]
 
     def _sub_layer(
-        self,
-        params: Params,
-        stream: Float[Tensor, "members batch length width"],
-        layer: str,
-        norm: str,
-        inner: Inner,
-    ) -> Float[Tensor, "members batch length width"]:
+        self, params: Params, stream: Stream, layer: str, norm: str, inner: Inner
+    ) -> Stream:
         """Residual connection and norm around attention or feed-forward network."""
         if self.norm_first:
             return stream + inner(params, layer, self._norm(params, f"{layer}.{norm}", stream))
         return self._norm(params, f"{layer}.{norm}", stream + inner(params, layer, stream))
 
-    def _norm(
-        self, params: Params, name: str, stream: Float[Tensor, "members batch length width"]
-    ) -> Float[Tensor, "members batch length width"]:
+    def _norm(self, params: Params, name: str, stream: Stream) -> Stream:
         if self.norm == "none":
             return stream
         weight = params[f"{name}.weight"][:, None, None]  # (members, 1, 1, width or 1)
@@ -233,9 +213,7 @@ class EncoderShape:
         normal = functional.layer_norm(stream, (self.width,))
         return torch.addcmul(params[f"{name}.bias"][:, None, None], normal, weight)
 
-    def _attention(
-        self, params: Params, name: str, stream: Float[Tensor, "members batch length width"]
-    ) -> Float[Tensor, "members batch length width"]:
+    def _attention(self, params: Params, name: str, stream: Stream) -> Stream:
         layer = self.layers[int(name.split(".")[1])]
         query, key, value = project(stream, params, name, layer)
         if self.keys == "others":
@@ -253,9 +231,7 @@ class EncoderShape:
         check_tokens(inputs, self.token_dim, self.positions, "encoder")
 
 
-def _feed_forward(
-    params: Params, name: str, stream: Float[Tensor, "members batch length width"]
-) -> Float[Tensor, "members batch length width"]:
+def _feed_forward(params: Params, name: str, stream: Stream) -> Stream:
     return linear(functional.relu(linear(stream, params, f"{name}.up")), params, f"{name}.down")
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from headwise.nets.layers import Params, activate, linear
+from headwise.nets.layers import Hidden, Params, activate, linear
 from headwise.nets.pool import PoolByScore
 from headwise.nets.shape import AttentionShape, MLPShape
 
@@ -28,7 +28,7 @@ def embed_hidden(
     inputs: Float[Tensor, "#members batch length token_dim"],
     embed: MLPShape,
     positions: bool,
-) -> Float[Tensor, "members batch length hidden"]:
+) -> Hidden:
     """The last hidden layer of the embedding, r_t; `positions` are concatenated to the tokens.
 
     The largest arrays of the network, so memory is what counts: the bias is a column of the
@@ -52,7 +52,7 @@ def embed_hidden(
 def attend_folded(
     params: Params,
     layer: AttentionShape,
-    hidden: Float[Tensor, "members batch length hidden"],
+    hidden: Hidden,
     embedding: str,
     scale: float,
     class_token_is_key: bool,

@@ -21,6 +21,12 @@ Params = Mapping[str, Tensor]
 ParameterShapes = dict[str, tuple[int, ...]]
 """Name → shape of a parameter of one network, without the axis of members."""
 
+Hidden = Float[Tensor, "members batch length hidden"]
+"""The last hidden layer of the embedding of a sequence's tokens."""
+
+Stream = Float[Tensor, "members batch length width"]
+"""The tokens of sequences as a layer finds them."""
+
 
 def linear_shapes(name: str, out: int, into: int) -> ParameterShapes:
     """The parameters of a linear map with a bias."""

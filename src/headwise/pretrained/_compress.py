@@ -6,7 +6,7 @@ from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
-from headwise.core.files import check_new_folder
+from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
 from headwise.pretrained.checks import check_finite, check_share, check_weights
@@ -24,7 +24,6 @@ from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
-from headwise.pretrained.shown import check_page
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
     Source,

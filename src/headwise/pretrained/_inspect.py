@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from headwise.core.files import check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.checks import check_weights
 from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spectra
@@ -25,7 +26,6 @@ from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.plan.cutting import resized
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
 from headwise.pretrained.pooling import pool_of
-from headwise.pretrained.shown import check_page
 from headwise.pretrained.sizes import losses_by_size
 from headwise.pretrained.text.calibration import Sample, few_tokens
 from headwise.pretrained.text.material import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from headwise.core.errors import require
-from headwise.core.files import check_can_write
+from headwise.core.files import check_page
 from headwise.core.lazy import Drawn, named
 
 
@@ -54,12 +53,3 @@ def called(name: str) -> str:
     """What a title calls a model: a hub id as it is, a folder by its last part."""
     local = name.startswith((".", "/", "~")) or Path(name).is_absolute()
     return (Path(name).resolve().name or name) if local else name
-
-
-def check_page(path: str | Path | None, what: str) -> None:
-    """Refuse, before work begins, a place where a page cannot be written."""
-    require(
-        path is None or Path(path).suffix == ".html",
-        f"{what} names a page to write, such as report.html; {path} does not end in .html",
-    )
-    check_can_write(path, what)

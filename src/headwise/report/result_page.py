@@ -5,7 +5,6 @@ from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from headwise.advise.probe.finding import Finding
@@ -16,12 +15,17 @@ from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
 from headwise.report import compression, inspection, plan, witnesses
 from headwise.report.constructions import frontier_panels
-from headwise.report.figures import DrawnFigure
-from headwise.report.pages.content import Chip, Page, PageFigure, PageTable
+from headwise.report.pages.content import Chip, Page
 from headwise.report.pages.head_map import head_map
+from headwise.report.pages.pieces import (
+    number_table,
+    panel_figure,
+    sentence,
+    subtitle,
+    whole_figure,
+)
 from headwise.report.pages.size_slider import closer_look
 from headwise.report.pages.template import render_page
-from headwise.report.theme import finished, panel_title
 from headwise.theory.head_count import PhaseMap
 
 
@@ -47,19 +51,19 @@ def _inspection(result: Inspection) -> Page:
     return Page(
         title=result.title,
         kicker=f"headwise inspect · measured on {result.calibration}",
-        answer=_sentence(first[0]),
-        sentences=[_sentence(each) for each in first[1:]],
+        answer=sentence(first[0]),
+        sentences=[sentence(each) for each in first[1:]],
         special=head_map(result),
         scripts=("head_map.js",),
         figures=[
-            _panels(f"heads-{name}", title, {"": chart}, result.errors, caption=caption)
+            panel_figure(f"heads-{name}", title, {"": chart}, result.errors, caption=caption)
             for name, (title, chart, caption) in inspection.line_charts(result).items()
         ],
         notes=[
-            *map(_sentence, rest),
+            *map(sentence, rest),
             "Sizes are the query–key dimensions at which a head's output changes by so much.",
         ],
-        tables=[_table("All numbers, one row a head", result.heads)],
+        tables=[number_table("All numbers, one row a head", result.heads)],
         csv=result.heads.to_csv(index=False),
         file_name="heads",
     )
@@ -94,11 +98,11 @@ def _compressed(result: Compressed) -> Page:
         rows = pd.DataFrame([vars(point) for point in result.sizes])
         rows = rows.drop(columns=["layers", "shares"])
         drawn, says = compression.loss_by_size(result), _LOSS_BY_SIZE
-        loss = [_panels("compression-loss", "Loss and size", {"": drawn}, rows, caption=says)]
+        loss = [panel_figure("compression-loss", "Loss and size", {"": drawn}, rows, caption=says)]
     left, maps = compression.bars(result), compression.charts(result)
     says = "Grey: what it had. Maps of queries and keys can also share factors of lower rank."
-    kept = _panels("compression-layers", "What every layer keeps", left, heads, caption=says)
-    by_head = [_panels("compression-heads", "Head by head", maps, heads)] if maps else []
+    kept = panel_figure("compression-layers", "What every layer keeps", left, heads, caption=says)
+    by_head = [panel_figure("compression-heads", "Head by head", maps, heads)] if maps else []
     return Page(
         title=result.title,
         kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
@@ -109,8 +113,8 @@ def _compressed(result: Compressed) -> Page:
         after=closer_look(result),
         scripts=("size_slider.js",),
         tables=[
-            _table("Original and compressed", result.cells()),
-            _table("What is left, one row a head", heads),
+            number_table("Original and compressed", result.cells()),
+            number_table("What is left, one row a head", heads),
         ],
         csv=heads.to_csv(index=False),
         file_name="heads-left",
@@ -136,10 +140,10 @@ def _finding(result: Finding) -> Page:
         settled_by=result.settled_by,
         chips=chips if result.conclusive else [Chip("no answer", "open")],
         sentences=result.notes,
-        figures=[_whole("probe", "The evidence", result.figure(), result.evidence)]
+        figures=[whole_figure("probe", "The evidence", result.figure(), result.evidence)]
         if len(result.evidence)
         else [],
-        tables=[_table("Everything that was measured", result.evidence)],
+        tables=[number_table("Everything that was measured", result.evidence)],
         csv=result.evidence.to_csv(index=False),
         file_name="evidence",
     )
@@ -150,14 +154,16 @@ def _plan(result: AllocationPlan) -> Page:
     spent = f"{result.parameters:,} of {result.budget:,} attention parameters"
     versus = result.against_uniform
     table, candidates = result.table(), result.candidate_table()
-    answer = _sentence(f"{result.schedule}: {spent}")
+    answer = sentence(f"{result.schedule}: {spent}")
     if versus is not None:
         answer += f" Expected loss {versus}."
     drawn = {"": plan.by_layer(result)}
-    figures = [_panels("plan", "Heads by layer", drawn, table, plan.draw(result), plan.READ_AS)]
+    figures = [
+        panel_figure("plan", "Heads by layer", drawn, table, plan.draw(result), plan.READ_AS)
+    ]
     if len(candidates.dropna(subset="against_uniform")):
         drawn = plan.candidate_intervals(result)
-        figures.append(_whole("plan-candidates", "What was tried", drawn, candidates))
+        figures.append(whole_figure("plan-candidates", "What was tried", drawn, candidates))
     return Page(
         title=f"Which heads in which of {len(result.layers)} layers?",
         kicker=f"headwise plan · width {result.width}, length {result.length}",
@@ -166,8 +172,8 @@ def _plan(result: AllocationPlan) -> Page:
         sentences=result.reasons,
         figures=figures,
         tables=[
-            _table("The plan", table),
-            *([_table("What was tried", candidates)] if len(candidates) else []),
+            number_table("The plan", table),
+            *([number_table("What was tried", candidates)] if len(candidates) else []),
         ],
         notes=[f"Checked: {result.checked or 'not at all'}."],
         csv=table.to_csv(index=False),
@@ -181,9 +187,9 @@ def _built(result: Built) -> Page:
     return Page(
         title="A network built from a proof",
         kicker="headwise build",
-        answer=_sentence(first),
+        answer=sentence(first),
         sentences=[line.strip() for line in rest],
-        figures=[_whole("attention", "Which token each head picks", result.figure())],
+        figures=[whole_figure("attention", "Which token each head picks", result.figure())],
         folded=[("Certificate", str(result.certificate))],
         csv=result.attention().to_csv(index=False),
         file_name="attention",
@@ -203,10 +209,10 @@ def _witness(result: Witness) -> Page:
         title=witnesses.witness_title(result),
         kicker="headwise build witness",
         answer=str(result),
-        figures=[_panels("witness", "The pair", panels, rows, result.figure())],
+        figures=[panel_figure("witness", "The pair", panels, rows, result.figure())],
         tables=[
-            _table("First input, a row a token", pd.DataFrame(result.first.numpy())),
-            _table("Second input, a row a token", pd.DataFrame(result.second.numpy())),
+            number_table("First input, a row a token", pd.DataFrame(result.first.numpy())),
+            number_table("Second input, a row a token", pd.DataFrame(result.second.numpy())),
         ],
     )
 
@@ -227,16 +233,16 @@ def _tabled(result: Any) -> Page:
     answer, *more = _answer(result).splitlines()
     chart = result.figure()
     if isinstance(result, Frontier):
-        figure = _panels(name, title, frontier_panels(result), table, chart, _subtitle(chart))
+        figure = panel_figure(name, title, frontier_panels(result), table, chart, subtitle(chart))
     else:
-        figure = _whole(name, title, chart, table)
+        figure = whole_figure(name, title, chart, table)
     return Page(
         title=title,
         kicker="headwise",
         answer=answer,
         sentences=more,
         figures=[figure],
-        tables=[_table("All numbers", table)],
+        tables=[number_table("All numbers", table)],
         csv=table.to_csv(index=False),
         file_name=name,
     )
@@ -257,49 +263,3 @@ def _answer(result: Any) -> str:
         heads = ", ".join(str(each) for each in sorted(set(forced["heads"])))
         return f"An error is forced with {heads or 'no number of'} heads."
     return str(result).splitlines()[0]
-
-
-def _sentence(text: str) -> str:
-    text = text.removeprefix("• ").strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
-
-
-def _whole(name: str, title: str, chart: Any, data: pd.DataFrame | None = None) -> PageFigure:
-    rows = pd.DataFrame() if data is None else data
-    bare = chart.copy()
-    bare.title = ""
-    return PageFigure(name, title, DrawnFigure(chart, rows, {"": bare}), _subtitle(chart))
-
-
-def _subtitle(chart: Any) -> str:
-    said = chart.to_dict().get("title", {})
-    lines = said.get("subtitle", "") if isinstance(said, dict) else ""
-    return lines if isinstance(lines, str) else " ".join(lines)
-
-
-def _panels(
-    name: str,
-    title: str,
-    panels: dict[str, Any],
-    data: pd.DataFrame,
-    chart: Any = None,
-    caption: str = "",
-) -> PageFigure:
-    """A figure of several panels; `chart` is the whole of it where it has one of its own."""
-    titled = [panel.properties(title=panel_title(each)) for each, panel in panels.items()]
-    whole = chart or finished(
-        alt.concat(*titled, columns=2).resolve_scale(color="independent"), title
-    )
-    on_page = {each: finished(panel) for each, panel in panels.items()}
-    return PageFigure(name, title, DrawnFigure(whole, data, on_page), caption)
-
-
-def _table(title: str, rows: pd.DataFrame) -> PageTable:
-    cells = [[_cell(value) for value in row] for row in rows.itertuples(index=False)]
-    return PageTable(title, [str(column) for column in rows.columns], cells)
-
-
-def _cell(value: object) -> str:
-    if value is None or value != value:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

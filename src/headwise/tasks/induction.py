@@ -1,9 +1,9 @@
 """Induction: find the previous occurrence of a token, and copy what followed it.
 
-Tokens are symbols, one-hot. The last one asks: it occurred once before, and the answer is the
-symbol that stood behind it there. One layer cannot do it in general: what is looked for (the symbol
-before) and what is copied stand at different places, so that a first layer has to bring each token
-the one before it, and a second to look there (arXiv 2209.11895).
+Tokens are symbols, one-hot. The last one is the query: it occurred once before, and the answer is
+the symbol that stood behind it there. One layer cannot do it in general: what is looked for (the
+symbol before) and what is copied stand at different places, so that a first layer has to bring each
+token the one before it, and a second to look there (arXiv 2209.11895).
 """
 
 import numpy as np
@@ -13,14 +13,15 @@ from torch import Tensor
 
 from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 
 @spec
-class Induction:
+class Induction(LastTokenAnswers):
     """Sequences of `length` tokens of `symbols` symbols; equal fields, equal data.
 
-    The symbol that asks is none of the others but at one place before, at random; the others are
-    drawn at random from the rest.
+    The query's symbol occurs at one place before, chosen at random, and at no other; the others
+    are drawn at random from the rest. Guessing evenly scores 1 − 1/(symbols − 1).
     """
 
     length: int
@@ -40,26 +41,6 @@ class Induction:
         """Numbers in a token, as the tables call it."""
         return self.symbols
 
-    @property
-    def outputs(self) -> int:
-        """Numbers in an answer: one a symbol."""
-        return self.symbols
-
-    @property
-    def answers(self) -> slice:
-        """The token that asks: the last."""
-        return slice(-1, None)
-
-    @property
-    def scored(self) -> slice:
-        """All answers count."""
-        return slice(None)
-
-    @property
-    def scale(self) -> float:
-        """E‖f‖²: the error of answering zero. Guessing evenly scores 1 − 1/(symbols − 1)."""
-        return 1.0
-
     def sample(
         self, count: int, seed: int | tuple[int, ...]
     ) -> tuple[Float[Tensor, "count length symbols"], Float[Tensor, "count 1 symbols"]]:
@@ -68,7 +49,7 @@ class Induction:
         rng = np.random.default_rng(seed)
         asked = rng.integers(0, self.symbols, count)
         others = rng.integers(1, self.symbols, (count, self.length))
-        tokens = (asked[:, None] + others) % self.symbols  # any but the symbol that asks
+        tokens = (asked[:, None] + others) % self.symbols  # any but the query's symbol
         place = rng.integers(0, self.length - 2, count)
         rows = np.arange(count)
         tokens[rows, place] = tokens[rows, -1] = asked

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 _CODES = 0xC0DE  # the stream of the positions' codes, apart from every stream of data
 
 
 @spec
-class Neighbours:
+class Neighbours(LastTokenAnswers):
     """Equal fields, equal data, on any machine.
 
     form "cross": the tokens are the points and then the query, and the query's answer is wanted.
@@ -99,16 +100,6 @@ class Neighbours:
     def answers(self) -> slice:
         """The tokens whose outputs answer."""
         return slice(0, None) if self.form == "self" else slice(-1, None)
-
-    @property
-    def scored(self) -> slice:
-        """The answers that count for the score: all."""
-        return slice(None)
-
-    @property
-    def scale(self) -> float:
-        """E‖f‖²: the error of answering zero."""
-        return 1.0
 
     def sample(
         self, count: int, seed: int | tuple[int, ...]

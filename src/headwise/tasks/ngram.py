@@ -24,13 +24,14 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 _ROTATIONS = 0x96A4
 _TANH_SQUARE = 0.39429449  # E tanh(u)² of a standard Gaussian u, by Gauss–Hermite quadrature
 
 
 @spec
-class NGram:
+class NGram(LastTokenAnswers):
     """Predict, at every token that has all its lags, what the tokens `lags` before it make up.
 
     The weight of the i-th term is proportional to decay^i. `seed` draws the rotations.
@@ -72,19 +73,9 @@ class NGram:
         return self.dim
 
     @property
-    def outputs(self) -> int:
-        """Numbers in an answer."""
-        return self.dim
-
-    @property
     def answers(self) -> slice:
         """The tokens that have all their lags."""
         return slice(max(self.lags), None)
-
-    @property
-    def scored(self) -> slice:
-        """The answers that count for the score: all."""
-        return slice(None)
 
     @property
     def scale(self) -> float:

@@ -6,6 +6,7 @@ chooses one of several answers a `ChoiceTask`. Tasks are frozen specifications: 
 data.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Protocol, runtime_checkable
 
@@ -61,6 +62,38 @@ class TokenTask(SequenceTask, Protocol):
     def scale(self) -> float:
         """E‖f‖²: the error of answering zero."""
         ...
+
+
+class LastTokenAnswers(ABC):
+    """A token task whose last token is the query, answered by a vector like a token.
+
+    A task overrides what differs.
+    """
+
+    @property
+    @abstractmethod
+    def token_dim(self) -> int:
+        """Numbers in a token."""
+
+    @property
+    def outputs(self) -> int:
+        """Numbers in an answer: as many as in a token."""
+        return self.token_dim
+
+    @property
+    def answers(self) -> slice:
+        """The tokens whose outputs answer: the last."""
+        return slice(-1, None)
+
+    @property
+    def scored(self) -> slice:
+        """The answers that count for the score: all."""
+        return slice(None)
+
+    @property
+    def scale(self) -> float:
+        """E‖f‖²: the error of answering zero, where answers have length one."""
+        return 1.0
 
 
 @runtime_checkable

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
+from headwise.tasks.protocols import LastTokenAnswers
 
 
 @spec
-class InContextRegression:
+class InContextRegression(LastTokenAnswers):
     """`shots` examples, then one question more, in dimension `dim`; the score is the last's."""
 
     dim: int
@@ -41,7 +42,7 @@ class InContextRegression:
 
     @property
     def answers(self) -> slice:
-        """The tokens that ask: every second one."""
+        """The query tokens: every second one."""
         return slice(0, None, 2)
 
     @property

@@ -1,8 +1,8 @@
 """How long and how fast to train, and when to evaluate: what all specifications have in common."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import cos, pi
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -10,39 +10,21 @@ from jaxtyping import Float
 from headwise.core.errors import require
 
 
-@runtime_checkable
-class RateSchedule(Protocol):
-    """The part of a training's specification that says how long and how fast."""
+@dataclass(frozen=True, kw_only=True)
+class RateSchedule:
+    """How long and how fast: the fields that every training's specification has.
 
-    @property
-    def steps(self) -> int:
-        """Steps of AdamW."""
-        ...
+    `steps` of AdamW, each on `batch` sequences. The learning rate grows to `rate` in the first
+    share `warmup` of them. The networks are evaluated `evaluations` times, evenly spaced; the last
+    time is at the end.
+    """
 
-    @property
-    def rate(self) -> float:
-        """The highest learning rate."""
-        ...
-
-    @property
-    def batch(self) -> int:
-        """Sequences in a batch."""
-        ...
-
-    @property
-    def warmup(self) -> float:
-        """The share of the steps in which the rate grows."""
-        ...
-
-    @property
-    def weight_decay(self) -> float:
-        """AdamW's weight decay."""
-        ...
-
-    @property
-    def evaluations(self) -> int:
-        """How often the networks are evaluated, evenly spaced; the last time is at the end."""
-        ...
+    steps: int
+    rate: float
+    batch: int
+    warmup: float
+    weight_decay: float = 0.0
+    evaluations: int
 
 
 def learning_rates(training: RateSchedule) -> Float[np.ndarray, " steps"]:

@@ -9,7 +9,8 @@ from headwise.advise.plan.measured import measured_plan
 from headwise.advise.plan.request import PlanRequest
 from headwise.allocation.plan_file import AllocationPlan, write_allocation
 from headwise.core.errors import require
-from headwise.core.files import check_can_write
+from headwise.core.files import check_can_write, check_page
+from headwise.core.lazy import named
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.crew import LOCAL, Place
 from headwise.tasks.language import Language
@@ -29,6 +30,7 @@ def plan(
     seconds: float = 600.0,
     seed: int = 0,
     out: str | Path | None = None,
+    report: str | Path | None = None,
     store: str | Path = "headwise.db",
     jobs: int | None = None,
     on: str = LOCAL,
@@ -47,7 +49,7 @@ def plan(
     a context; head dimensions are multiples of `multiple`. `seconds` are for measuring, on cores
     of usual speed; when they are over, what is known decides. `store` is the SQLite file that
     keeps trials, so that a stopped plan goes on. The plan is written to the JSON file `out`, if
-    there is one. Equal seeds, equal plans.
+    there is one, and a page about it to the .html file `report`. Equal seeds, equal plans.
 
     `jobs` trainings run at once, as many as cores by default, where `on` says: "local", "ray"
     (started here) or "ray:ADDRESS", a cluster, there with `gpus_per_job` of a GPU; on the `device`
@@ -57,6 +59,7 @@ def plan(
         text is None or data is None, "give --text or --data, not both (in Python text= or data=)"
     )
     check_can_write(out, "--out (in Python out=)")
+    check_page(report, "--report (in Python report=)")
     request = PlanRequest(
         layers=layers,
         width=width,
@@ -75,6 +78,8 @@ def plan(
         made = measured_plan(request, task_at, Path(store), on_progress)
     if out is not None:
         write_allocation(made, out)
+    if report is not None:
+        named("headwise.report.result_page:write_page")(made, report)
     return made
 
 

@@ -12,15 +12,7 @@ from headwise.build._retrieval import retrieval
 from headwise.build.budget import known_task
 from headwise.build.built import Built
 from headwise.build.certify.attack import Attack
-from headwise.tasks import (
-    Affine,
-    Bowl,
-    Function,
-    Product,
-    Retrieval,
-    Sum,
-    WeightedSum,
-)
+from headwise.tasks import Affine, Bowl, Function, Product, Retrieval, Sum, WeightedSum
 from headwise.tasks.maps import Features, OuterMap
 
 KINDS = ("affine", "bowl", "cones", "waves")

@@ -14,12 +14,13 @@ from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
 from headwise.tasks import Neighbours
+from headwise.tasks.protocols import LastTokenAnswers
 from headwise.theory.checks import whole
 from headwise.theory.rank.bands import LARGEST_DIM, band_thresholds
 
 
 @spec
-class BandedNeighbour:
+class BandedNeighbour(LastTokenAnswers):
     """Two orthogonal points and a Gaussian query; equal fields, equal data, on any machine."""
 
     dim: int
@@ -36,26 +37,6 @@ class BandedNeighbour:
     def token_dim(self) -> int:
         """Numbers in a token."""
         return self.dim
-
-    @property
-    def outputs(self) -> int:
-        """Numbers in an answer."""
-        return self.dim
-
-    @property
-    def answers(self) -> slice:
-        """The tokens whose outputs answer: the query's."""
-        return slice(-1, None)
-
-    @property
-    def scored(self) -> slice:
-        """The answers that count for the score: all."""
-        return slice(None)
-
-    @property
-    def scale(self) -> float:
-        """E‖f‖²: the error of answering zero."""
-        return 1.0
 
     def sample(
         self, count: int, seed: int | tuple[int, ...]

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.ending import console
-
 
 class Device(StrEnum):
     """What torch computes on."""
@@ -30,8 +28,3 @@ JobsOption = Annotated[
 GpusOption = Annotated[float, typer.Option(help="Share of a GPU that a job on Ray gets.")]
 DeviceOption = Annotated[Device, typer.Option(help="What torch computes on.")]
 LOCAL = "local"
-
-
-def say_failed(sentence: str) -> None:
-    """On standard error: what failed although nothing was wrong with the input."""
-    console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)

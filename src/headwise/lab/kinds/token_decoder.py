@@ -3,14 +3,11 @@
 from typing import Any
 
 from headwise.core.errors import require
-from headwise.lab.kinds._columns import columns, params_columns, token_cost, training_columns
-from headwise.lab.kinds._registry import Kind, register
-from headwise.lab.kinds._training import train_job
+from headwise.lab.kinds._registry import register
+from headwise.lab.kinds._training import streamed_kind
 from headwise.lab.kinds.tokens import TOKEN_ERROR
 from headwise.lab.run import Run
 from headwise.nets import DecoderShape
-from headwise.training import Streaming
-from headwise.training.stream.loop import TOGETHER
 
 
 def _describe(run: Run) -> dict[str, Any]:
@@ -24,8 +21,6 @@ def _describe(run: Run) -> dict[str, Any]:
         "layers": len(run.net.layers),
         "length": run.task.length,
         "dim": run.task.token_dim,
-        **params_columns(run),
-        **training_columns(run),
     }
 
 
@@ -34,19 +29,12 @@ def _check(run: Run) -> None:
 
 
 TOKEN_DECODER = register(
-    Kind(
-        name="token-decoder",
-        error=TOKEN_ERROR,
-        columns=columns(
-            "model units heads rank v_dim layers length dim params params_attention steps batch "
-            "rate"
-        ),
-        describe=_describe,
-        perform=train_job,
-        cost=token_cost,
-        together=lambda run: TOGETHER,
+    streamed_kind(
+        "token-decoder",
+        TOKEN_ERROR,
+        "model units heads rank v_dim layers length dim",
+        _describe,
         nets=(DecoderShape,),
-        training=Streaming,
         check=_check,
     )
 )

@@ -2,20 +2,12 @@
 
 from typing import Any
 
-from headwise.lab.kinds._columns import (
-    columns,
-    params_columns,
-    power_of,
-    token_cost,
-    training_columns,
-)
-from headwise.lab.kinds._registry import Kind, Quantity, register
-from headwise.lab.kinds._training import train_job
+from headwise.lab.kinds._columns import power_of
+from headwise.lab.kinds._registry import Quantity, register
+from headwise.lab.kinds._training import streamed_kind
 from headwise.lab.run import Run
 from headwise.nets import AttentionNetShape
 from headwise.nets.encoder import EncoderShape
-from headwise.training import Streaming
-from headwise.training.stream.loop import TOGETHER
 
 TOKEN_ERROR = Quantity(
     name="mean-square error",
@@ -40,24 +32,15 @@ def _describe(run: Run) -> dict[str, Any]:
         "power": power_of(modules, run.task.dim),
         "ffn": getattr(run.net, "ffn", 0),
         "method": "trained",
-        **params_columns(run),
-        **training_columns(run),
     }
 
 
 TOKENS = register(
-    Kind(
-        name="tokens",
-        error=TOKEN_ERROR,
-        columns=columns(
-            "dim points positions length layers heads rank v_dim rank_share modules power ffn "
-            "method params params_attention steps batch rate"
-        ),
-        describe=_describe,
-        perform=train_job,
-        cost=token_cost,
-        together=lambda run: TOGETHER,
+    streamed_kind(
+        "tokens",
+        TOKEN_ERROR,
+        "dim points positions length layers heads rank v_dim rank_share modules power ffn method",
+        _describe,
         nets=(EncoderShape, AttentionNetShape),
-        training=Streaming,
     )
 )

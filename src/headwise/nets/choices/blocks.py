@@ -6,8 +6,8 @@ no pass over all tokens. Dropout is on what is written into the stream, not on a
 for which the fused kernel has no fast path on a CPU (and which the hub's ViT leaves alone, too).
 """
 
-from collections.abc import Callable, Iterable
-from math import prod, sqrt
+from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.nets.attention import project
+from headwise.nets.base import LayeredShape
 from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes, merge_heads
 from headwise.nets.shape import AttentionShape
 
@@ -73,6 +74,32 @@ def normed_linear(
     return linear(normal, _folded(params, norm, name), name)
 
 
+class BlockShape(LayeredShape):
+    """A network of such layers."""
+
+    width: int
+    ffn: int
+
+    def layer_shapes(self) -> ParameterShapes:
+        """The parameters of all layers."""
+        shapes = ParameterShapes()
+        for index, layer in enumerate(self.layers):
+            shapes |= block_shapes(f"layers.{index}", self.width, layer, self.ffn)
+        return shapes
+
+    def run_layers(
+        self, params: Params, stream: Tensor, drop: Drop, keys: Tensor | None = None
+    ) -> Float[Tensor, "members batch tokens width"]:
+        """The stream after all layers."""
+        for index, layer in enumerate(self.layers):
+            stream = block(params, f"layers.{index}", layer, stream, keys, drop)
+        return stream
+
+    def initial_params(self, seed: int) -> dict[str, Tensor]:
+        """Fresh weights: a function of shape and seed, equal on every machine."""
+        return fresh_params(self.parameter_shapes(), seed, len(self.layers))
+
+
 def fresh_params(shapes: ParameterShapes, seed: int, depth: int) -> dict[str, Tensor]:
     """Fresh weights: norms 1, biases 0, tables N(0, 0.02²), maps N(0, 1/inputs).
 
@@ -92,16 +119,6 @@ def fresh_params(shapes: ParameterShapes, seed: int, depth: int) -> dict[str, Te
             values = np.float32(0.02) * rng.standard_normal(size, np.float32)
         params[name] = torch.from_numpy(values)
     return params
-
-
-def count_params(shapes: ParameterShapes) -> dict[str, int]:
-    """Parameters: those of attention (its four maps, with biases) and all."""
-    attention = (size for name, size in shapes.items() if ".qkv." in name or ".out." in name)
-    return {"attention": _total(attention), "total": _total(shapes.values())}
-
-
-def _total(sizes: Iterable[tuple[int, ...]]) -> int:
-    return sum(prod(size) for size in sizes)
 
 
 def _folded(params: Params, norm: str, name: str) -> Params:

@@ -14,16 +14,7 @@ from torch import Tensor
 from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
 from headwise.nets.base import Net
-from headwise.nets.choices.blocks import (
-    Drop,
-    block,
-    block_shapes,
-    count_params,
-    fresh_params,
-    keep_all,
-    norm_shapes,
-    normed_linear,
-)
+from headwise.nets.choices.blocks import BlockShape, Drop, keep_all, norm_shapes, normed_linear
 from headwise.nets.layers import ParameterShapes, Params, check_tokens, linear, linear_shapes
 from headwise.nets.shape import AttentionShape
 
@@ -31,7 +22,7 @@ Packing = Literal["pairs", "candidates"]
 
 
 @spec
-class RankerShape:
+class RankerShape(BlockShape):
     """An encoder that gives every candidate a score. A token of zeros is padding.
 
     Heads, their dimensions and the total width are free of each other. `dropout` is the share of
@@ -55,25 +46,10 @@ class RankerShape:
             f"packing is 'pairs' or 'candidates', not {self.packing!r}",
         )
 
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
-
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
-        shapes = linear_shapes("into", self.width, self.token_dim)
-        for index, layer in enumerate(self.layers):
-            shapes |= block_shapes(f"layers.{index}", self.width, layer, self.ffn)
+        shapes = linear_shapes("into", self.width, self.token_dim) | self.layer_shapes()
         return shapes | norm_shapes("norm", self.width) | linear_shapes("readout", 1, self.width)
-
-    def params(self) -> dict[str, int]:
-        """Parameters: those of attention (its four maps, with biases) and all."""
-        return count_params(self.parameter_shapes())
-
-    def initial_params(self, seed: int) -> dict[str, Tensor]:
-        """Fresh weights: a function of shape and seed, equal on every machine."""
-        return fresh_params(self.parameter_shapes(), seed, len(self.layers))
 
     def forward(
         self,
@@ -94,9 +70,7 @@ class RankerShape:
         )
         rows = inputs.flatten(1, 2) if self.packing == "pairs" else inputs
         keys = (rows != 0).any(-1) if self.packing == "pairs" else None
-        stream = drop(linear(rows, params, "into"))
-        for index, layer in enumerate(self.layers):
-            stream = block(params, f"layers.{index}", layer, stream, keys, drop)
+        stream = self.run_layers(params, drop(linear(rows, params, "into")), drop, keys)
         read = stream[:, :, 0] if self.packing == "pairs" else stream[:, :, 1:]
         scores = normed_linear(read, params, "norm", "readout").squeeze(-1)
         return scores.unflatten(1, inputs.shape[1:3]) if self.packing == "pairs" else scores

@@ -7,22 +7,13 @@ from torch import Tensor
 from headwise.core.errors import check_whole, require
 from headwise.core.spec import spec
 from headwise.nets.base import Net
-from headwise.nets.choices.blocks import (
-    Drop,
-    block,
-    block_shapes,
-    count_params,
-    fresh_params,
-    keep_all,
-    norm_shapes,
-    normed_linear,
-)
+from headwise.nets.choices.blocks import BlockShape, Drop, keep_all, norm_shapes, normed_linear
 from headwise.nets.layers import ParameterShapes, Params, check_tokens, linear, linear_shapes
 from headwise.nets.shape import AttentionShape
 
 
 @spec
-class VisionShape:
+class VisionShape(BlockShape):
     """A ViT on `patches` patches of `token_dim` numbers, with `outputs` classes.
 
     Heads, their dimensions and the total width are free of each other: a layer's heads read
@@ -44,27 +35,12 @@ class VisionShape:
         require(len(self.layers) >= 1, "a vision transformer has at least one layer")
         require(0 <= self.dropout < 1, "dropout is a share, from 0 up to 1")
 
-    @property
-    def attention_layers(self) -> tuple[AttentionShape, ...]:
-        """The attention layers, for tables."""
-        return self.layers
-
     def parameter_shapes(self) -> ParameterShapes:
         """Name → shape of every parameter, in the order in which they are initialised."""
         shapes = linear_shapes("into", self.width, self.token_dim)
         shapes |= {"class_token": (1, self.width), "positions": (self.patches + 1, self.width)}
-        for index, layer in enumerate(self.layers):
-            shapes |= block_shapes(f"layers.{index}", self.width, layer, self.ffn)
-        shapes |= norm_shapes("norm", self.width)
+        shapes |= self.layer_shapes() | norm_shapes("norm", self.width)
         return shapes | linear_shapes("readout", self.outputs, self.width)
-
-    def params(self) -> dict[str, int]:
-        """Parameters: those of attention (its four maps, with biases) and all."""
-        return count_params(self.parameter_shapes())
-
-    def initial_params(self, seed: int) -> dict[str, Tensor]:
-        """Fresh weights: a function of shape and seed, equal on every machine."""
-        return fresh_params(self.parameter_shapes(), seed, len(self.layers))
 
     def forward(
         self,
@@ -81,8 +57,7 @@ class VisionShape:
         patches = linear(inputs, params, "into")
         first = params["class_token"][:, None].expand(-1, patches.shape[1], -1, -1)
         stream = drop(torch.cat([first, patches], 2) + params["positions"][:, None])
-        for index, layer in enumerate(self.layers):
-            stream = block(params, f"layers.{index}", layer, stream, drop=drop)
+        stream = self.run_layers(params, stream, drop)
         return normed_linear(stream[:, :, 0], params, "norm", "readout")
 
 

@@ -6,8 +6,11 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.nets.layers import ParameterShapes, Params
+from headwise.nets.layers import Hidden, ParameterShapes, Params
 from headwise.nets.shape import AttentionShape
+
+Pooled = Float[Tensor, "members batch out"]
+"""One vector a sequence."""
 
 
 @runtime_checkable
@@ -46,12 +49,7 @@ class Pooling(Protocol):
         """How such a parameter starts."""
         ...
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The vector; a token is the map `embedding` of the hidden layer."""
         ...
 

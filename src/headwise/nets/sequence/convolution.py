@@ -5,21 +5,22 @@ x⁽ˡ⁺¹⁾(t) = x⁽ˡ⁾(t) + ReLU(b + Σ_{j<k} W_j x⁽ˡ⁾(t − j·2ˡ)
 With kernel k and L layers the last token sees 1 + (k − 1)(2ᴸ − 1) tokens (arXiv 1803.01271).
 """
 
+from typing import ClassVar
+
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 
 @spec
 class Convolutions(NoExtras):
     """`layers` causal convolutions over the tokens, each of which has as many channels."""
 
+    model: ClassVar[str] = "convolution"
     layers: int
     kernel: int = 3
 
@@ -35,11 +36,6 @@ class Convolutions(NoExtras):
             layers += 1
         return cls(layers=layers, kernel=kernel)
 
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "convolution"
-
     def units(self, dim: int) -> int:
         """Channels."""
         return dim
@@ -51,12 +47,7 @@ class Convolutions(NoExtras):
             shapes |= linear_shapes(f"convolutions.{layer}", dim, self.kernel * dim)
         return shapes
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The last token after the last layer."""
         stream = linear(hidden, params, embedding)
         length = stream.shape[2]

@@ -2,10 +2,10 @@
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import Pooled
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants._variant import Variant
 from headwise.nets.variants.named import find_variant, settled
@@ -16,7 +16,7 @@ _LAYER = "layers.0"
 
 @spec
 class HeadPooling:
-    """One layer of heads; the class token, which is also a key, asks. Scores are over √qk_dim.
+    """One layer of heads; the class token is the query, and a key too. Scores are over √qk_dim.
 
     `variant` is the text of a variant of attention, as "grouped:2". With "plain" this is the
     head-count paper's network, parameter by parameter (`ClassTokenShape`).
@@ -74,12 +74,7 @@ class HeadPooling:
         """As the variant says."""
         return self.mechanism.initial(name, size, rng)
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The class token after the layer."""
         heads = pool_by_heads(self.mechanism, self.layer, params, hidden, embedding)
         return linear(heads, params, f"{_LAYER}.out")

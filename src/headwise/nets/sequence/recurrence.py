@@ -4,29 +4,25 @@ r, z = σ(W_r x_t + U_r h + b), σ(W_z x_t + U_z h + b)
 n = tanh(W_n x_t + b + r ⊙ (U_n h + c)),    h ← (1 − z) ⊙ n + z ⊙ h,    h = 0 before the first
 """
 
+from typing import ClassVar
+
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 
 @spec
 class Recurrence(NoExtras):
     """A GRU with `state` numbers of state, read after the last token."""
 
+    model: ClassVar[str] = "GRU"
     state: int
 
     def __post_init__(self) -> None:
         check_whole(self.state, "state", 1)
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "GRU"
 
     def units(self, dim: int) -> int:
         """Numbers of state."""
@@ -44,12 +40,7 @@ class Recurrence(NoExtras):
             **linear_shapes("recurrence.state", rows, self.state),
         }
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The state after the last token."""
         tokens = linear(hidden, params, embedding)
         steps = linear(tokens, params, "recurrence.token").unbind(2)

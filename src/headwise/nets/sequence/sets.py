@@ -8,13 +8,10 @@ heads can do; the mean has to hold the whole sequence in its width, the floor.
 
 from typing import Literal
 
-from jaxtyping import Float
-from torch import Tensor
-
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.layers import Params, linear
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, Params, linear
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 
 @spec
@@ -35,12 +32,7 @@ class SetPooling(NoExtras):
         """Channels."""
         return dim
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The maximum or the mean over tokens."""
         if self.kind == "mean":
             return linear(hidden.mean(2), params, embedding)  # a linear map of the mean

@@ -8,6 +8,8 @@ step j a state holds the last 2ʲ tokens, and s(t) ← s(t) + a^(2ʲ) ⊙ s(t �
 decay rates start spread over [0.01, 0.5], the frequencies as S4D-Lin's: ω_n = π n.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 from jaxtyping import Complex, Float
@@ -16,8 +18,8 @@ from torch.nn import functional
 
 from headwise.core.errors import check_whole
 from headwise.core.spec import spec
-from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes
-from headwise.nets.sequence._pooling import NoExtras
+from headwise.nets.layers import Hidden, ParameterShapes, Params, linear, linear_shapes
+from headwise.nets.sequence._pooling import NoExtras, Pooled
 
 _RATES = 0.01, 0.5  # of Δ at the start
 
@@ -26,17 +28,13 @@ _RATES = 0.01, 0.5  # of Δ at the start
 class StateSpace(NoExtras):
     """`layers` diagonal state-space layers, each with `state` complex numbers of state."""
 
+    model: ClassVar[str] = "state space"
     state: int
     layers: int = 2
 
     def __post_init__(self) -> None:
         check_whole(self.state, "state", 1)
         check_whole(self.layers, "layers", 1)
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return "state space"
 
     def units(self, dim: int) -> int:
         """Complex numbers of state."""
@@ -64,12 +62,7 @@ class StateSpace(NoExtras):
         rates = np.geomspace(*_RATES, size[0])
         return np.log(rates) if name.endswith("rate") else np.pi * rates * np.arange(size[0])
 
-    def pool(
-        self,
-        params: Params,
-        hidden: Float[Tensor, "members batch length hidden"],
-        embedding: str,
-    ) -> Float[Tensor, "members batch out"]:
+    def pool(self, params: Params, hidden: Hidden, embedding: str) -> Pooled:
         """The last token after the last layer."""
         stream = linear(hidden, params, embedding)
         for layer in range(self.layers):

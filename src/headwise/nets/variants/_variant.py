@@ -1,9 +1,9 @@
 """What a variant of attention may change: a few steps, each of which plain attention leaves alone.
 
 In every form of attention a head scores the keys, weighs them, takes the weighted mean of the
-values and hands it on. A variant overrides some of these steps; the same steps make the
-class-token form (`pooling.py`), where only the class token asks, and the full form (`mixing.py`),
-where every token does.
+values and outputs it. A variant overrides some of these steps; the same steps make the
+class-token form (`pooling.py`), where the class token is the only query, and the full form
+(`mixing.py`), where every token is one.
 """
 
 from dataclasses import dataclass, fields
@@ -17,6 +17,20 @@ from torch import Tensor
 from headwise.core.errors import check_whole
 from headwise.nets.layers import ParameterShapes, Params
 from headwise.nets.shape import AttentionShape
+
+Asking = Float[Tensor, "members #batch asking width"]
+"""The query tokens, as the layer reads them."""
+
+Queries = Float[Tensor, "members batch maps asking rank"]
+Keys = Float[Tensor, "members batch maps keys rank"]
+Seen = Bool[Tensor, "#maps asking keys"] | None
+"""Which keys each query may see; None: all."""
+
+Weights = Float[Tensor, "members batch maps asking keys"]
+"""How much a query takes of each key; before the softmax, its scores."""
+
+Outputs = Float[Tensor, "members batch heads asking size"]
+"""The output of each head for each query token."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Variant:
         return layer.heads, layer.heads, layer.heads
 
     def active(self, layer: AttentionShape) -> int:
-        """How many heads hand something on for one token."""
+        """How many heads contribute to one token's output."""
         return layer.heads
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
@@ -64,9 +78,7 @@ class Variant:
         """How an extra parameter starts: by default uniform of variance 1/(3·inputs)."""
         return rng.uniform(-1, 1, size) / np.sqrt(size[-1])
 
-    def mix_scores(
-        self, params: Params, name: str, scores: Float[Tensor, "members batch maps asking keys"]
-    ) -> Float[Tensor, "members batch maps asking keys"]:
+    def mix_scores(self, params: Params, name: str, scores: Weights) -> Weights:
         """A linear map of the scores across heads, before the softmax."""
         return scores
 
@@ -83,14 +95,7 @@ class Variant:
         """How many keys of the largest scores a head keeps; 0: all."""
         return 0
 
-    def weigh(
-        self,
-        params: Params,
-        name: str,
-        query: Float[Tensor, "members batch maps asking rank"],
-        key: Float[Tensor, "members batch maps keys rank"],
-        seen: Bool[Tensor, "#maps asking keys"] | None,
-    ) -> Float[Tensor, "members batch maps asking keys"]:
+    def weigh(self, params: Params, name: str, query: Queries, key: Keys, seen: Seen) -> Weights:
         """Weights of the keys; queries are scaled already. A row that sees no key has zeros."""
         scores = self.mix_scores(params, name, query @ key.mT)
         if seen is not None:
@@ -107,14 +112,8 @@ class Variant:
         """A linear map of the weights across heads, after the softmax."""
         return weights
 
-    def gate(
-        self,
-        params: Params,
-        name: str,
-        asking: Float[Tensor, "members #batch asking width"],
-        outputs: Float[Tensor, "members batch heads asking size"],
-    ) -> Float[Tensor, "members batch heads asking size"]:
-        """What becomes of the heads' outputs, given the tokens that ask."""
+    def gate(self, params: Params, name: str, asking: Asking, outputs: Outputs) -> Outputs:
+        """What becomes of the heads' outputs, given the query tokens."""
         return outputs
 
     def penalty(

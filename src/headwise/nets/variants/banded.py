@@ -3,7 +3,7 @@
 o_i = softmax over t with distance(t) ∈ [b·N/B, (b+1)·N/B) of q_i·k_i(t)/√n,   b = i mod B
 
 N is the longest sequence and B the number of bands; the paper's has a band a head, B = heads.
-Heads of the class-token network, which asks from behind the last token, have their own ranges of
+Heads of the class-token network, whose query stands behind the last token, have their own ranges of
 positions. A head that finds no key in its band (early in a causal sequence) gives zero.
 """
 

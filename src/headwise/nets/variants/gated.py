@@ -1,6 +1,6 @@
-"""Gated heads (arXiv 2505.06708): a head's output is multiplied by a gate of the asking token.
+"""Gated heads (arXiv 2505.06708): a head's output is multiplied by a gate of the query token.
 
-o_i ← o_i ⊙ σ(x W_g,i),   x the token that asks, W_g,i of v_dim columns
+o_i ← o_i ⊙ σ(x W_g,i),   x the query token, W_g,i of v_dim columns
 
 In the class-token network x is the class token, the same for every input: a gate there is a
 constant factor.
@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from headwise.nets.layers import ParameterShapes, Params, linear, split_heads
 from headwise.nets.shape import AttentionShape
-from headwise.nets.variants._variant import Variant
+from headwise.nets.variants._variant import Asking, Outputs, Variant
 
 
 @dataclass(frozen=True)
@@ -28,13 +26,7 @@ class GatedHeads(Variant):
         """W_g."""
         return {"gate.weight": (layer.heads * layer.v_dim, width)}
 
-    def gate(
-        self,
-        params: Params,
-        name: str,
-        asking: Float[Tensor, "members #batch asking width"],
-        outputs: Float[Tensor, "members batch heads asking size"],
-    ) -> Float[Tensor, "members batch heads asking size"]:
+    def gate(self, params: Params, name: str, asking: Asking, outputs: Outputs) -> Outputs:
         """The outputs times their gates."""
         _, _, heads, _, size = outputs.shape
         gates = torch.sigmoid(linear(asking, params, f"{name}.gate"))

@@ -10,12 +10,10 @@ same function.)
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Bool, Float
-from torch import Tensor
 from torch.nn import functional
 
 from headwise.nets.layers import Params
-from headwise.nets.variants._variant import Variant
+from headwise.nets.variants._variant import Keys, Queries, Seen, Variant, Weights
 
 _LEAST = 1e-6  # of a row's sum: a row that sees no key has zeros
 
@@ -27,14 +25,7 @@ class LinearHeads(Variant):
     title: ClassVar[str] = "linear"
     folds: ClassVar[bool] = False
 
-    def weigh(
-        self,
-        params: Params,
-        name: str,
-        query: Float[Tensor, "members batch maps asking rank"],
-        key: Float[Tensor, "members batch maps keys rank"],
-        seen: Bool[Tensor, "#maps asking keys"] | None,
-    ) -> Float[Tensor, "members batch maps asking keys"]:
+    def weigh(self, params: Params, name: str, query: Queries, key: Keys, seen: Seen) -> Weights:
         """φ(q)·φ(k) as shares of their sum."""
         weights = (functional.elu(query) + 1) @ (functional.elu(key) + 1).mT
         if seen is not None:

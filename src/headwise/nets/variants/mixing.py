@@ -1,4 +1,4 @@
-"""The full form of a variant: every token that asks, against every key it may see."""
+"""The full form of a variant: every token is a query, against every key it may see."""
 
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ def mix_heads(
     value: Float[Tensor, "members batch valuemaps keys size"],
     seen: Bool[Tensor, "#queries asking keys"] | None = None,
 ) -> Float[Tensor, "members batch heads asking size"]:
-    """The heads' outputs. `asking` are the tokens that ask, before their queries, which are scaled.
+    """The heads' outputs. `asking` are the query tokens themselves; `query` is scaled already.
 
     `seen` says which keys each query may see (`sight`).
     """

@@ -1,6 +1,6 @@
 """Mixture of heads (MoH, arXiv 2410.11842): shared heads, and the best of the others by a router.
 
-o = Σ_i g_i(x) H_i W_O,i        x the token that asks; S shared heads, R of the others routed
+o = Σ_i g_i(x) H_i W_O,i        x the query token; S shared heads, R of the others routed
 
     g_i = 2α₁·S·softmax(W_s x)_i        i shared
     g_i = 2α₂·R·p_i / Σ_{top-R} p       i among the R largest of p = softmax(W_r x), else 0
@@ -10,7 +10,7 @@ The factors S, R and 2 are those of the authors' program: with routers at zero a
 balance loss is heads² · mean_i(P_i·f_i) over the routed heads, P_i the mean probability and f_i the
 share of tokens that route to i; it is 1·R where the load is even.
 
-In the class-token network the token that asks is the class token, the same for every input: there
+In the class-token network the query token is the class token, the same for every input: there
 the router picks R heads once and for all, and there is no load to balance.
 """
 
@@ -24,7 +24,7 @@ from torch import Tensor
 from headwise.core.errors import require
 from headwise.nets.layers import ParameterShapes, Params, linear
 from headwise.nets.shape import AttentionShape
-from headwise.nets.variants._variant import Variant
+from headwise.nets.variants._variant import Asking, Outputs, Variant
 
 _BALANCE = 0.01  # weight of the balance loss, the paper's β
 
@@ -61,13 +61,7 @@ class MixtureOfHeads(Variant):
             shapes |= {"share.weight": (self.shared, width), "balance.weight": (2, width)}
         return shapes
 
-    def gate(
-        self,
-        params: Params,
-        name: str,
-        asking: Float[Tensor, "members #batch asking width"],
-        outputs: Float[Tensor, "members batch heads asking size"],
-    ) -> Float[Tensor, "members batch heads asking size"]:
+    def gate(self, params: Params, name: str, asking: Asking, outputs: Outputs) -> Outputs:
         """Every head's output times g_i."""
         chances, chosen = self._route(params, name, asking)
         gates = chances * chosen
@@ -94,7 +88,7 @@ class MixtureOfHeads(Variant):
         return heads**2 * load.mean(-1)
 
     def _route(
-        self, params: Params, name: str, asking: Float[Tensor, "members #batch asking width"]
+        self, params: Params, name: str, asking: Asking
     ) -> tuple[Float[Tensor, "members #batch asking heads"], Tensor]:
         """Probabilities of the routed heads, and which are chosen (0 or 1)."""
         chances = torch.softmax(linear(asking, params, f"{name}.route"), -1)

@@ -1,4 +1,4 @@
-"""The class-token form of a variant: only the class token asks, so all but one step is O(heads).
+"""The class-token form of a variant: one query, so all but one step is O(heads).
 
 As in `folded.py`: with r_t the embedding's last hidden layer, W = [W₂, c − b₂] and u_i the
 direction of map i, a score is (Wᵀ u_i)·(r_t, 0) or, of the class token, ·(0, 1), and pooling comes
@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headwise.nets.layers import Params, linear, split_heads
+from headwise.nets.layers import Hidden, Params, linear, split_heads
 from headwise.nets.pool import PoolByScore
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants._variant import Variant
@@ -29,11 +29,7 @@ _LAYER = "layers.0"
 
 
 def pool_by_heads(
-    variant: Variant,
-    layer: AttentionShape,
-    params: Params,
-    hidden: Float[Tensor, "members batch length hidden"],
-    embedding: str,
+    variant: Variant, layer: AttentionShape, params: Params, hidden: Hidden, embedding: str
 ) -> Float[Tensor, "members batch both"]:
     """The heads' outputs side by side; `embedding` names the embedding's last map, W₂ and b₂."""
     if not variant.folds:
@@ -64,11 +60,7 @@ def pool_by_heads(
 
 
 def pool_by_full_form(
-    variant: Variant,
-    layer: AttentionShape,
-    params: Params,
-    hidden: Float[Tensor, "members batch length hidden"],
-    embedding: str,
+    variant: Variant, layer: AttentionShape, params: Params, hidden: Hidden, embedding: str
 ) -> Float[Tensor, "members batch both"]:
     """The same function, with a key and a value for every token."""
     queries, keys, values = variant.maps(layer)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headwise.nets.layers import ParameterShapes, Params
 from headwise.nets.shape import AttentionShape
-from headwise.nets.variants._variant import Variant
+from headwise.nets.variants._variant import Variant, Weights
 
 _NOISE = 0.1
 
@@ -39,9 +39,7 @@ class TalkingHeads(Variant):
         """The identity with a little noise."""
         return np.eye(size[0]) + _NOISE * rng.standard_normal(size) / np.sqrt(size[0])
 
-    def mix_scores(
-        self, params: Params, name: str, scores: Float[Tensor, "members batch maps asking keys"]
-    ) -> Float[Tensor, "members batch maps asking keys"]:
+    def mix_scores(self, params: Params, name: str, scores: Weights) -> Weights:
         """P_l across heads."""
         return _across(params[f"{name}.talk_scores"], scores)
 

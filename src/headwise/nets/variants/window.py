@@ -2,7 +2,7 @@
 
 o_i = softmax over t with distance(t) < size of q_i·k_i(t)/√n
 
-A token's distance to itself is 0. The class token, which asks from behind the last token, sees the
+A token's distance to itself is 0. The class token, which stands behind the last token, sees the
 last `size` of the sequence. (Mistral 7B, arXiv 2310.06825.)
 """
 

@@ -41,8 +41,8 @@ def add_evidence(
     return path
 
 
-def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = None) -> Path:
-    """Make index.html in the folder, and the Markdown page `docs` if it is given, of its tables."""
+def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> Path:
+    """Make index.html in the folder, and the Markdown page `docs` (None: none), of its tables."""
     check_can_write_into(folder, "--folder (in Python folder=)")
     check_can_write(docs, "--docs (in Python docs=)")
     wrong = _stale(Path(folder))
@@ -55,7 +55,7 @@ def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = None) 
     return path
 
 
-def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = None) -> list[str]:
+def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> list[str]:
     """Recompute every claim, figure and sentence from the tables; gives what is wrong, if anything.
 
     A table is wrong if its runs are not those that the study's tier has; a page if it does not say

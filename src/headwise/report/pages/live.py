@@ -33,7 +33,7 @@ class LivePage:
         if not counts.get((self._study.known_as, self._tier)):
             return
         try:
-            result = StudyResult.of(results, self._study, self._tier)
+            result = StudyResult.of(results, self._study, self._tier, final=False)
             write_file(self._path, render_page(study_page(result, self._live(fraction, doing))))
         except (ArithmeticError, LookupError, ValueError, TypeError):
             pass  # claims are written for finished tables: the page of this moment is left out

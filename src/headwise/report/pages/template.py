@@ -18,6 +18,7 @@ from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
 from headwise.report.pages.content import Page, PageFigure
 from headwise.report.pages.markup import Html, anchor, data_address, inline_json, linked
+from headwise.report.pages.squeeze import squeezed
 from headwise.report.theme import EMBED_OPTIONS, GROUNDS
 
 _EXPOSE = "window.vegaEmbed = vegaEmbed;"
@@ -94,10 +95,10 @@ def _environment() -> jinja2.Environment:
 
 
 def _included(name: str) -> Html:
-    """A file of this folder, as it is: the style and the scripts."""
+    """A file of this folder, squeezed: the style and the scripts."""
     loader = _environment().loader
     assert loader is not None
-    return Markup(loader.get_source(_environment(), name)[0])
+    return Markup(squeezed(name, loader.get_source(_environment(), name)[0]))
 
 
 @cache

@@ -11,7 +11,7 @@ from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import require
 from headwise.lab.kinds.text import TEXT
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, IntervalFigure, Study, Tier
+from headwise.lab.study import Claim, IntervalFigure, Study, tiers_of
 from headwise.nets import DecoderShape
 from headwise.nets.variants import find_variant
 from headwise.studies.allocation import claims
@@ -164,10 +164,6 @@ def _fitting(size: Size, file: Path) -> Layers:
     return plan.layers
 
 
-def _tier(name: str, price: str) -> Tier:
-    return Tier(price, partial(parts, name))
-
-
 ALLOCATION = Study(
     name="allocation",
     title="Which layers should get the heads?",
@@ -176,15 +172,14 @@ ALLOCATION = Study(
         "does any way to share heads and dimensions out over layers beat the uniform one?"
     ),
     paper=ALLOCATION_PAPER,
-    tiers={
-        "quick": _tier(
-            "quick", "about 280 CPU-seconds, with a plan 320: under 3 minutes on two cores"
-        ),
-        "standard": _tier(
-            "standard", "about 45 CPU-minutes (estimated): 150 steps of width 64, four seeds"
-        ),
-        "full": _tier("full", "about 700 CPU-hours (estimated); for GPUs"),
-    },
+    tiers=tiers_of(
+        parts,
+        {
+            "quick": "about 280 CPU-seconds, with a plan 320: under 3 minutes on two cores",
+            "standard": "about 45 CPU-minutes (estimated): 150 steps of width 64, four seeds",
+            "full": "about 700 CPU-hours (estimated); for GPUs",
+        },
+    ),
     parts={
         **{name: f"{name}: {each.title} ({each.source})" for name, each in SCHEDULES.items()},
         PLAN: f"{PLAN}: found by `headwise plan`",
@@ -273,14 +268,11 @@ def with_attention(attention: str) -> Study:
     shares makes them differ, and the table shows every network's attention parameters.
     """
     attention = str(find_variant(attention))
-    tiers = {
-        name: Tier(tier.price, partial(parts, name, attention))
-        for name, tier in ALLOCATION.tiers.items()
-    }
+    prices = {name: tier.price for name, tier in ALLOCATION.tiers.items()}
     return replace(
         ALLOCATION,
         name=f"allocation-{attention.replace(':', '-')}",
         title=f"{ALLOCATION.title} ({attention} attention)",
-        tiers=tiers,
+        tiers=tiers_of(partial(parts, attention=attention), prices),
         parts_of_files=None,
     )

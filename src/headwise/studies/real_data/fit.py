@@ -45,40 +45,44 @@ def fit_decay(points: pd.DataFrame) -> DecayFit | None:
     enough = points["heads"].nunique() >= 3 and points["length"].nunique() >= 3
     if not enough or len(points) < _LEAST_ERRORS:
         return None
-    heads, lengths, errors = _means(points)
-    alpha, delta = _fit(heads, lengths, errors)
-    seeds = points["seed"].unique() if "seed" in points else np.array([0])
-    rng = np.random.default_rng(0xF17)
-    draws = []
-    for _ in range(_DRAWS if len(seeds) > 1 else 0):
-        drawn = rng.choice(seeds, len(seeds))
-        picked = pd.concat([points[points["seed"] == seed] for seed in drawn])
-        draws.append(_fit(*_means(picked)))
-    spread = np.quantile(np.array(draws or [(alpha, delta)]), (0.025, 0.975), axis=0)
-    alphas, deltas = spread[:, 0], spread[:, 1]
+    named = points if "seed" in points else points.assign(seed=0)
+    cells = named.pivot_table(index="seed", columns=["heads", "length"], values="error")
+    heads, lengths = (cells.columns.get_level_values(k).to_numpy(float) for k in (0, 1))
+    errors = _drawn_means(cells.to_numpy(float))
+    alphas, deltas = _fit(heads, lengths, np.log(np.maximum(errors, 1e-9)))
+    (low_alpha, low), (high_alpha, high) = np.quantile(
+        np.stack([alphas, deltas], 1)[1 if len(errors) > 1 else 0 :], (0.025, 0.975), axis=0
+    )
     return DecayFit(
-        alpha, delta, (float(alphas[0]), float(alphas[1])), (float(deltas[0]), float(deltas[1]))
+        float(alphas[0]),
+        float(deltas[0]),
+        (float(low_alpha), float(high_alpha)),
+        (float(low), float(high)),
     )
 
 
-def _means(
-    points: pd.DataFrame,
-) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    means = points.groupby(["heads", "length"])["error"].mean().reset_index()
-    heads, lengths, errors = (means[name].to_numpy(float) for name in ("heads", "length", "error"))
-    return heads, lengths, np.maximum(errors, 1e-9)
+def _drawn_means(errors: Float[np.ndarray, "seeds cells"]) -> Float[np.ndarray, "draws cells"]:
+    """Means over seeds: of all of them, then of draws that fill all cells."""
+    seeds = len(errors)
+    rows = np.random.default_rng(0xF17).integers(0, seeds, (_DRAWS if seeds > 1 else 0, seeds))
+    there = ~np.isnan(errors)
+    sums, counts = np.where(there, errors, 0.0)[rows].sum(1), there[rows].sum(1)
+    whole = (counts > 0).all(1)
+    first = np.where(there, errors, 0.0).sum(0) / there.sum(0)
+    return np.concatenate([first[None], sums[whole] / counts[whole]])
 
 
 def _fit(
-    heads: Float[np.ndarray, " p"],
-    lengths: Float[np.ndarray, " p"],
-    errors: Float[np.ndarray, " p"],
-) -> tuple[float, float]:
-    target = np.log(errors)
-    best = (np.inf, 0.0, 0.0)
+    heads: Float[np.ndarray, " cells"],
+    lengths: Float[np.ndarray, " cells"],
+    targets: Float[np.ndarray, "draws cells"],
+) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, " draws"]]:
+    """α and δ of every draw: least squares at each δ, for all draws at once."""
+    alphas, missed = [], []
     for delta in DELTAS:
         columns = np.stack([np.ones_like(heads), np.log(lengths), heads / lengths**delta], 1)
-        found, *_ = np.linalg.lstsq(columns, target, rcond=None)
-        missed = float(np.square(columns @ found - target).sum())
-        best = min(best, (missed, float(found[2]), float(delta)))
-    return best[1], best[2]
+        found = targets @ np.linalg.pinv(columns).T
+        alphas.append(found[:, 2])
+        missed.append(np.square(found @ columns.T - targets).sum(1))
+    best = np.argmin(missed, axis=0)
+    return np.array(alphas)[best, np.arange(len(targets))], DELTAS[best]

@@ -1,11 +1,10 @@
 """The head-count paper's experiment on CIFAR-10 (arXiv 2510.06662, Tables 8 and 9)."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 from headwise.core.errors import require
 from headwise.lab.run import Run
-from headwise.lab.study import Study, Tier
+from headwise.lab.study import Study, tiers_of
 from headwise.studies.published import published_tables
 from headwise.studies.real_data import claims, shared
 from headwise.studies.real_data.arms import GROWING, TITLES, ArmSizes
@@ -86,10 +85,6 @@ def parts_of_data(tier: str, data: str) -> dict[str, list[Run]]:
     return size.arms.arms([replace(first, frame=frame) for frame in size.frames])
 
 
-def _tier(name: str, price: str) -> Tier:
-    return Tier(price, partial(parts, name))
-
-
 IMAGES = Study(
     name="images",
     title="Heads or width, on images?",
@@ -98,15 +93,15 @@ IMAGES = Study(
         "every head. Is it the heads, or the width?"
     ),
     paper=shared.PAPER,
-    tiers={
-        "quick": _tier("quick", "about 1 CPU-minute (estimated)"),
-        "standard": _tier("standard", "about 6 CPU-minutes (estimated)"),
-        "full": _tier(
-            "full",
-            "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that a core "
-            "was measured to do, 500 GPU-hours at 20 TFLOP/s",
-        ),
-    },
+    tiers=tiers_of(
+        parts,
+        {
+            "quick": "about 1 CPU-minute (estimated)",
+            "standard": "about 6 CPU-minutes (estimated)",
+            "full": "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that "
+            "a core was measured to do, 500 GPU-hours at 20 TFLOP/s",
+        },
+    ),
     parts=TITLES,
     published=lambda: published_tables({GROWING: "head_count_table8.csv"}),
     claims=shared.shared_claims("Table 8", "Table 9"),

@@ -1,11 +1,10 @@
 """The head-count paper's experiment on MS MARCO (arXiv 2510.06662, Tables 6 and 7)."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Study, Tier
+from headwise.lab.study import Claim, Study, tiers_of
 from headwise.studies.published import published_tables
 from headwise.studies.real_data import claims, shared
 from headwise.studies.real_data.arms import GROWING, TITLES, ArmSizes
@@ -111,10 +110,6 @@ def _as_large_as_possible(size: RankingSize, queries: int) -> RankingSize:
     return replace(size, train=max(1, queries - held_out), held_out=held_out)
 
 
-def _tier(name: str, price: str) -> Tier:
-    return Tier(price, partial(parts, name))
-
-
 TEXT_RANKING = Study(
     name="text-ranking",
     title="Heads or width, on text ranking?",
@@ -123,15 +118,16 @@ TEXT_RANKING = Study(
         "wider with every head. Is it the heads, or the width?"
     ),
     paper=shared.PAPER,
-    tiers={
-        "quick": _tier("quick", "about 1 CPU-minute (estimated)"),
-        "standard": _tier("standard", "about 5 CPU-minutes (estimated)"),
-        "full": _tier(
-            "full",
-            "the paper's setting, for GPUs (with --data, 30,000 queries): about 240,000 CPU-hours "
-            "at the 27 GFLOP/s that a core was measured to do, 330 GPU-hours at 20 TFLOP/s",
-        ),
-    },
+    tiers=tiers_of(
+        parts,
+        {
+            "quick": "about 1 CPU-minute (estimated)",
+            "standard": "about 5 CPU-minutes (estimated)",
+            "full": "the paper's setting, for GPUs (with --data, 30,000 queries): about 240,000 "
+            "CPU-hours at the 27 GFLOP/s that a core was measured to do, "
+            "330 GPU-hours at 20 TFLOP/s",
+        },
+    ),
     parts=TITLES,
     published=lambda: published_tables({GROWING: "head_count_table6.csv"}),
     claims=(

@@ -100,7 +100,7 @@ VARIANTS = Study(
         ),
         prediction(
             "A mixture of heads needs D active heads, however many it has",
-            "the class token asks alike of every input, so that the same heads are active",
+            "the class token's query is the same for every input, so the same heads are active",
             claims.falls_at(("mixture",), _at),
         ),
         prediction(
@@ -203,8 +203,8 @@ VARIANTS = Study(
         "A transition is the step of a sweep with the largest fall of the smallest error over "
         f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the "
         "seeds.",
-        "At one layer the class token asks alike of every input: a mixture's router picks its "
-        "heads once and for all there, and a gate is a constant factor.",
+        "At one layer the class token's query is the same for every input: a mixture's router "
+        "picks its heads once and for all there, and a gate is a constant factor.",
         "Units are active heads, channels, or numbers of state (of a state-space layer complex "
         "ones); a mixture has 8 heads, one of them shared. Networks of different models with equal "
         "units differ in parameters: see the figure against parameters.",

@@ -69,8 +69,9 @@ class PhaseMap(Drawn, Tabled):
 
 
 def phase_map(
-    heads: Sequence[int],
-    lengths: Sequence[int],
+    heads: Sequence[int] = (1, 2, 3, 4, 5),
+    lengths: Sequence[int] = (8, 16, 32, 64, 128, 256, 512),
+    *,
     intrinsic_dim: int,
     head_dim: int,
     set_fraction: float = SET_FRACTION,

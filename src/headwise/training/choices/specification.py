@@ -2,23 +2,20 @@
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.training.schedule import check_betas, check_schedule
+from headwise.training.schedule import RateSchedule, check_betas, check_schedule
 
 
 @spec
-class ChoiceTraining:
+class ChoiceTraining(RateSchedule):
     """AdamW with linear warm-up and a cosine to zero, on cross-entropy, in shuffled epochs.
 
     `clip` is the largest norm of a gradient. The score is the share of training examples that are
     answered wrongly at the end, without dropout; held-out examples are scored beside them.
     """
 
-    steps: int
-    rate: float
     batch: int = 32
     warmup: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: float = 0.0
     clip: float = 1.0
     evaluations: int = 1
 

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
@@ -15,7 +15,7 @@ from headwise.training.fused.form import kernel_form, reach_of
 from headwise.training.fused.layout import Layout, aligned, lay_out, locate, view
 from headwise.training.fused.scope import covers
 from headwise.training.fused.step import CROSS_ENTROPY, MSE, run
-from headwise.training.samples.engine import Dataset
+from headwise.training.samples.engine import Dataset, Losses, Order, Rates
 from headwise.training.samples.specification import Training
 
 PREDICTED_AT_ONCE = 256
@@ -46,12 +46,7 @@ class FusedEngine:
             for name, size in shape.parameter_shapes().items():
                 view(state, self._places[name], size)[...] = params[name].numpy(force=True)
 
-    def advance(
-        self,
-        data: Dataset,
-        order: Int[np.ndarray, "members steps batch"],
-        rates: Float[np.ndarray, " steps"],
-    ) -> Float[np.ndarray, "members steps"]:
+    def advance(self, data: Dataset, order: Order, rates: Rates) -> Losses:
         """Take the steps; member m's step s uses the rows order[m, s]. Returns training losses."""
         members, steps, batch = order.shape
         count, length, _ = data.inputs.shape

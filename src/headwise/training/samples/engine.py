@@ -27,18 +27,20 @@ class Dataset:
         return self.inputs.mT.contiguous()
 
 
+Order = Int[np.ndarray, "members steps batch"]
+"""The rows of the data that a member uses in a step."""
+
+Rates = Float[np.ndarray, " steps"]
+Losses = Float[np.ndarray, "members steps"]
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Members of one shape, their optimizer state, and how to move them forward."""
 
     name: str
 
-    def advance(
-        self,
-        data: Dataset,
-        order: Int[np.ndarray, "members steps batch"],
-        rates: Float[np.ndarray, " steps"],
-    ) -> Float[np.ndarray, "members steps"]:
+    def advance(self, data: Dataset, order: Order, rates: Rates) -> Losses:
         """Take the steps; member m's step s uses the rows order[m, s]. Returns training losses."""
         ...
 

@@ -4,13 +4,13 @@ from typing import Literal
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.training.schedule import check_schedule
+from headwise.training.schedule import RateSchedule, check_schedule
 
 Loss = Literal["mse", "cross-entropy"]
 
 
 @spec
-class Training:
+class Training(RateSchedule):
     """AdamW with linear warm-up and a cosine to zero, on standardised data.
 
     `samples` is the size of the fixed training set, drawn from `data_seed` and shared by all
@@ -18,11 +18,8 @@ class Training:
     from `data_seed`, disjoint from any training stream.
     """
 
-    steps: int
-    rate: float
     batch: int = 32
     warmup: float = 0.02
-    weight_decay: float = 0.0
     clip: float = 1.0
     samples: int = 8000
     validation: int = 2000

@@ -9,9 +9,8 @@ the same instructions on the same alignment whoever trains beside it.
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,7 +18,7 @@ from headwise.core.errors import require
 from headwise.nets import ClassTokenShape
 from headwise.nets.pooled import SequenceNetShape
 from headwise.training.adamw import FlatAdamW, copy_member
-from headwise.training.samples.engine import Dataset
+from headwise.training.samples.engine import Dataset, Losses, Order, Rates
 from headwise.training.samples.specification import Training
 
 _BETAS = (0.9, 0.999)  # of AdamW; the fused kernel has the same
@@ -56,12 +55,7 @@ class StackedEngine:
         self._adamw = FlatAdamW(shape, filled, _BETAS, training.weight_decay, device)
         self._leaves = self._adamw.leaves(slice(self._count))
 
-    def advance(
-        self,
-        data: Dataset,
-        order: Int[np.ndarray, "members steps batch"],
-        rates: Float[np.ndarray, " steps"],
-    ) -> Float[np.ndarray, "members steps"]:
+    def advance(self, data: Dataset, order: Order, rates: Rates) -> Losses:
         """Take the steps; member m's step s uses the rows order[m, s]. Returns training losses."""
         device = self._adamw.device
         inputs, targets = data.inputs.to(device), data.targets.to(device)

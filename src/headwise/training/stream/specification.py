@@ -2,11 +2,11 @@
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.training.schedule import check_betas, check_schedule
+from headwise.training.schedule import RateSchedule, check_betas, check_schedule
 
 
 @spec
-class Streaming:
+class Streaming(RateSchedule):
     """AdamW with linear warm-up and a cosine to zero, every batch fresh.
 
     The defaults are the rank paper's: betas (.9, .95), no weight decay, 5 % warm-up, no clipping
@@ -14,12 +14,9 @@ class Streaming:
     stream ever contains, at `evaluations` points of the training.
     """
 
-    steps: int
-    rate: float
     batch: int = 256
     warmup: float = 0.05
     betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: float = 0.0
     validation: int = 4096
     evaluations: int = 20
     data_seed: int = 0

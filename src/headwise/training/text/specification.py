@@ -2,11 +2,11 @@
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.training.schedule import check_betas, check_schedule
+from headwise.training.schedule import RateSchedule, check_betas, check_schedule
 
 
 @spec
-class TextTraining:
+class TextTraining(RateSchedule):
     """AdamW with linear warm-up and a cosine to zero, on windows drawn at random from the text.
 
     `clip` is the largest norm of a gradient. The score is the mean cross-entropy over `validation`
@@ -14,12 +14,9 @@ class TextTraining:
     training; the last counts, so nothing is chosen by it.
     """
 
-    steps: int
-    rate: float
     batch: int = 16
     warmup: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: float = 0.0
     clip: float = 1.0
     validation: int = 0
     evaluations: int = 4

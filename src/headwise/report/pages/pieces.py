@@ -1,0 +1,60 @@
+"""Pieces of the pages of results: sentences, figures and tables from what a result holds."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from headwise.report.figures import DrawnFigure
+from headwise.report.pages.content import PageFigure, PageTable
+from headwise.report.theme import finished, panel_title
+
+
+def sentence(text: str) -> str:
+    """A line of a result's text as a sentence."""
+    text = text.removeprefix("• ").strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def whole_figure(name: str, title: str, chart: Any, data: pd.DataFrame | None = None) -> PageFigure:
+    """A figure of one panel; its title and subtitle stand on the page."""
+    rows = pd.DataFrame() if data is None else data
+    bare = chart.copy()
+    bare.title = ""
+    return PageFigure(name, title, DrawnFigure(chart, rows, {"": bare}), subtitle(chart))
+
+
+def subtitle(chart: Any) -> str:
+    """What a chart says below its title."""
+    said = chart.to_dict().get("title", {})
+    lines = said.get("subtitle", "") if isinstance(said, dict) else ""
+    return lines if isinstance(lines, str) else " ".join(lines)
+
+
+def panel_figure(
+    name: str,
+    title: str,
+    panels: dict[str, Any],
+    data: pd.DataFrame,
+    chart: Any = None,
+    caption: str = "",
+) -> PageFigure:
+    """A figure of several panels; `chart` is the whole of it where it has one of its own."""
+    titled = [panel.properties(title=panel_title(each)) for each, panel in panels.items()]
+    whole = chart or finished(
+        alt.concat(*titled, columns=2).resolve_scale(color="independent"), title
+    )
+    on_page = {each: finished(panel) for each, panel in panels.items()}
+    return PageFigure(name, title, DrawnFigure(whole, data, on_page), caption)
+
+
+def number_table(title: str, rows: pd.DataFrame) -> PageTable:
+    """All rows, numbers to four digits."""
+    cells = [[_cell(value) for value in row] for row in rows.itertuples(index=False)]
+    return PageTable(title, [str(column) for column in rows.columns], cells)
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
