@@ -19,7 +19,7 @@ from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
-from headwise.report.pages.study import study_page
+from headwise.report.pages.study import comparisons, study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
@@ -235,3 +235,12 @@ def test_while_a_study_runs_its_claims_are_asked_once(result: StudyResult) -> No
     assert next(iter(running.verdicts.values())).status == "holds"
     assert running.conclusion == study.finding(result.table)
     assert asked == [len(result.table)]
+
+
+def test_a_published_error_of_zero_has_no_ratio(result: StudyResult) -> None:
+    """As of an accuracy that is printed as 1."""
+    shown = result.table[["part", *result.study.settings]].drop_duplicates()
+    perfect = replace(result.study, published=lambda: shown.assign(error=0.0))
+    table = comparisons(replace(result, study=perfect))[0]
+    assert table.columns[-3:] == ["published", "smallest/published", "mean/published"]
+    assert all(row[-2:] == ["", ""] for row in table.rows)

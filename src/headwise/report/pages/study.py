@@ -168,7 +168,7 @@ def _row(
     if with_published:
         cells.append(_error(row["error"], number))
         for ours in ("error_min", "error_average"):
-            ratio = row[ours] / row["error"]
+            ratio = row[ours] / row["error"] if row["error"] else np.nan  # an accuracy of 1
             cells.append(f"{ratio:.2g}×" if np.isfinite(ratio) else "")
     return cells
 
