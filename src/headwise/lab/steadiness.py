@@ -84,13 +84,13 @@ def halves(claim: Claim, seeds: SeedGroups) -> tuple[Status, Status]:
 
 
 def _asked_again(claim: Claim, status: Status, seeds: SeedGroups, resamples: int) -> list[Verdict]:
-    """The verdicts on resamples; no more of them once too many differ."""
+    """The verdicts on resamples; no more of them once too many differ, or half and none did."""
     again: list[Verdict] = []
     differing = 0
     for table in seeds.resamples(resamples, _own_seed(claim)):
         again.append(claim.check(table))
         differing += again[-1].status != status
-        if differing > (1 - ENOUGH) * resamples:
+        if differing > (1 - ENOUGH) * resamples or (2 * len(again) >= resamples and not differing):
             break
     return again
 

@@ -183,14 +183,15 @@ class Study:
     `setting` differ in their seed alone; by default these are the columns of the first table and
     of the figures. What the error is, the kind of the runs says, unless `error` says it better.
 
-    `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on
-    text or other data names what it uses (`texts`); with `parts_of_files`, which takes a tier, text
+    `published` gives a paper's numbers: `part`, `error` and columns of the setting. A study on text
+    or other data names what it uses (`texts`); with `parts_of_files`, which takes a tier, text
     files and plan files, it can be run on the user's own; with `parts_of_data`, which takes a tier
-    and a folder, a file or a name on the hub, on the user's own data. `preparing` names parts whose
-    runs other parts go on from: they measure nothing of their own and have no table. `paired`: a
-    seed is the same in all settings (the same batches, or the same trained network), so that seeds
-    are drawn together when it is asked whether others would give the same verdicts. `address` is
-    where a study of a user's own module was found, "module:NAME".
+    and a folder, a file or a name on the hub, on the user's own data; `parts_of_evidence` gives the
+    runs of a tier on the data of the shipped table, where those are not its own. `preparing` names
+    parts whose runs other parts go on from: they measure nothing of their own and have no table.
+    `paired`: a seed is the same in all settings (the same batches, or the same trained network), so
+    that seeds are drawn together when it is asked whether others would give the same verdicts.
+    `address` is where a study of a user's own module was found, "module:NAME".
     """
 
     name: str
@@ -212,6 +213,7 @@ class Study:
     texts: tuple[Fetchable, ...] = ()
     parts_of_files: PartsOfFiles | None = None
     parts_of_data: Callable[[str, str], Parts] | None = None
+    parts_of_evidence: Callable[[str], Parts] | None = None
     preparing: tuple[str, ...] = ()
     paired: bool = False
     address: str = ""

@@ -35,7 +35,8 @@ class StudyEvidence:
     @property
     def command(self) -> str:
         """How to run it again."""
-        return f"headwise study run {self.study.name} --tier {self.tier}"
+        data = " --data FOLDER" if self.study.parts_of_evidence else ""
+        return f"headwise study run {self.study.name} --tier {self.tier}{data}"
 
     @property
     def price(self) -> str:

@@ -37,8 +37,9 @@ class EvidenceTable:
 
 
 def planned_runs(study: Study, tier: str) -> set[tuple[str, str]]:
-    """(part, hash of the specification) of every run that the tier has today."""
-    return {(part, run.key) for part, runs in study.runs(tier).items() for run in runs}
+    """(part, hash of the specification) of every run that the tier's table has today."""
+    parts = study.runs(tier) if study.parts_of_evidence is None else study.parts_of_evidence(tier)
+    return {(part, run.key) for part, runs in parts.items() for run in runs}
 
 
 def what_is_wrong(study: Study, tier: str, table: pd.DataFrame) -> str:

@@ -96,7 +96,7 @@ IMAGES = Study(
     tiers=tiers_of(
         parts,
         {
-            "quick": "about 1 CPU-minute (estimated)",
+            "quick": "about 2½ CPU-minutes: 1½ minutes on two cores",
             "standard": "about 6 CPU-minutes (estimated)",
             "full": "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that "
             "a core was measured to do, 500 GPU-hours at 20 TFLOP/s",
