@@ -22,6 +22,8 @@ PUBLISHED_ALPHA, PUBLISHED_DELTA = -1.40, 0.25
 LEFT_OUT = (1, 12, 14, 16)  # heads without which the paper fitted its formula
 NEGLIGIBLE = 0.1  # of the effect of width: heads that do less than that do not matter
 
+COMPARABLE = 0.25  # heads and width both count where neither does less than that of the other
+
 
 def rises_with_heads(results: pd.DataFrame) -> Verdict:
     """Accuracy gained with every doubling of the heads, width growing with them."""
@@ -116,13 +118,16 @@ def finding(first: str, larger: str) -> Callable[[pd.DataFrame], Conclusion]:
             f"training accuracy changes by: {width}; {heads}; {both}; "
             f"width minus heads {in_points(more)}"
         )
+        share = heads.interval.mean / width.interval.mean if width.interval.mean else 0.0
+        said = (
+            f"at fixed width, heads give {round(100 * share)} % of what width gives at a fixed "
+            f"number of heads; {numbers}. {told}"
+        )
+        matter = heads.interval.low > 0 and width.interval.low > 0
+        if matter and COMPARABLE <= share <= 1 / COMPARABLE:
+            return Conclusion(f"Both heads and width: {said}", 2)
         if more.low > 0 and width.interval.low > 0:
-            share = f"{round(100 * heads.interval.mean / width.interval.mean)} %"
-            return Conclusion(
-                f"Width, more than heads: at fixed width, heads give {share} of what width gives "
-                f"at a fixed number of heads; {numbers}. {told}",
-                0,
-            )
+            return Conclusion(f"Width, more than heads: {said}", 0)
         if more.high < 0 and heads.interval.low > 0:
             return Conclusion(f"Heads, more than width: {numbers}. {told}", 1)
         return Conclusion(

@@ -97,7 +97,7 @@ IMAGES = Study(
         parts,
         {
             "quick": "about 2½ CPU-minutes: 1½ minutes on two cores",
-            "standard": "about 6 CPU-minutes (estimated)",
+            "standard": "about 14 CPU-minutes",
             "full": "the paper's setting, for GPUs: about 370,000 CPU-hours at the 27 GFLOP/s that "
             "a core was measured to do, 500 GPU-hours at 20 TFLOP/s",
         },
