@@ -51,7 +51,7 @@ VARIANTS = Study(
     title="What does a head buy in each attention, and in each sequence model?",
     question="How many heads, channels or numbers of state do D features cost, by model?",
     tiers={
-        "quick": Tier("about 6 CPU-minutes (estimated)", quick_parts),
+        "quick": Tier("about 8 CPU-minutes", quick_parts),
         "standard": Tier("about 50 CPU-minutes (estimated)", standard_parts),
         "full": Tier("about 11 CPU-hours (estimated)", full_parts),
     },
