@@ -64,10 +64,10 @@ docs: $(VENV)/.installed-docs
 	@echo "site/index.html"
 
 bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/start.py
-	$(BIN)/python benchmarks/kernel.py --quick
-	$(BIN)/python benchmarks/encoder.py small
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/decoder.py
+	$(BIN)/python benchmarks/speed/start.py
+	$(BIN)/python benchmarks/speed/kernel.py --quick
+	$(BIN)/python benchmarks/speed/encoder.py small
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/speed/decoder.py
 
 clean:
 	rm -rf $(VENV) results/demo site
