@@ -24,14 +24,8 @@ from headwise.lab.store import Store
 from headwise.nets.decoder import DecoderShape
 from headwise.tasks import Language, TokenArray
 
-REQUEST = PlanRequest(
-    layers=2,
-    width=32,
-    length=16,
-    budget=2 * 4 * 32 * 32,
-    seconds=120,
-    rungs=(Rungs(seeds=(1,), enter=(1000,), fresh=2),),
-)
+FEW = (Rungs(seeds=(1,), enter=(1000,), fresh=2),)
+REQUEST = PlanRequest(layers=2, width=32, length=16, budget=8 * 32 * 32, seconds=120, rungs=FEW)
 
 
 @pytest.fixture(autouse=True)

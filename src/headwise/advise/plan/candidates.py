@@ -3,34 +3,19 @@
 All at equal attention parameters, and all at any scale: the trials' or the plan's own.
 """
 
-from typing import Protocol
-
 from headwise.advise.plan.default import DEFAULT
 from headwise.advise.plan.race import UNIFORM
 from headwise.advise.plan.request import PlanRequest
+from headwise.advise.plan.scale import TrialScale
 from headwise.allocation.fill import Layers, between, fitted
 from headwise.allocation.schedules import SCHEDULES, schedule
 
 SOLVED, HALF = "solved", "half-way to solved"
 
 
-class ModelSize(Protocol):
-    """What a budget of attention parameters is spent on: the plan's model, or a trial's."""
-
-    @property
-    def width(self) -> int:
-        """Width of the model."""
-
-    @property
-    def budget(self) -> int:
-        """Attention parameters of all layers."""
-
-    @property
-    def multiple(self) -> int:
-        """Head dimensions are multiples of this."""
-
-
-def candidates(request: PlanRequest, size: ModelSize, solved: Layers | None) -> dict[str, Layers]:
+def candidates(
+    request: PlanRequest, size: PlanRequest | TrialScale, solved: Layers | None
+) -> dict[str, Layers]:
     """All allocations at this size, by name; heads are as many as in the plan's own.
 
     `solved` is what the solver found, at whatever size it did; None where it found nothing.

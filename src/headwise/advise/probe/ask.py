@@ -3,19 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from headwise.advise.probe.calibration import LARGEST_FLOOR
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.conclude import (
     conclude,
     counts_heads,
     refuse,
+    with_depth,
     with_head_dim,
     with_lengths,
 )
 from headwise.advise.probe.counting.extremum import Extremum, examine_extremum
 from headwise.advise.probe.counting.invariance import Invariance, look_at_shorter
 from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sensitivity
+from headwise.advise.probe.descent.deeper import try_second_layer
 from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.state import DescentFile
@@ -30,10 +33,10 @@ from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import Kind, Samples
 from headwise.advise.probe.samples.options import check_options, too_few
-from headwise.advise.probe.samples.prepare import prepare
+from headwise.advise.probe.samples.prepare import Prepared, prepare
 from headwise.advise.probe.samples.readers import read
 from headwise.core.device import computing_on
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write
 from headwise.core.progress import OnProgress, quiet
 
@@ -159,32 +162,45 @@ def _probe_function(function: TargetFunction, train: bool | None, request: _Requ
     few = function.draw(512, (seed, _DRAW))
     if (function(few).std(0) == 0).all():
         return refuse("the target is constant: it needs no head at all", "another target")
-    counted = measure_sensitivity(function, seed)
-    invariance = look_at_shorter(function, counted, seed)
-    extremum = None
-    fair = invariance.permutations or counted.method != "copies"  # a copy stands elsewhere
-    if counted.sparse and fair and not invariance.grows_with_length:
-        extremum = examine_extremum(function, counted, invariance.permutations, seed)
-    if not train and (train is False or counts_heads(counted, invariance, extremum)):
+    try:
+        counting = _count(function, seed)
+    except InputError:
+        if train is False:
+            raise
+        counting = None  # what was drawn can be asked about; steps away from it cannot
+    settled = counting is not None and counts_heads(*counting)
+    if counting is not None and not train and (train is False or settled):
+        counted, invariance, extremum = counting
         return conclude(counted=counted, invariance=invariance, extremum=extremum, clock=clock)
     drawn = function.draw(DRAWN_SAMPLES, (seed, _DRAW, 1))
     samples = Samples.of(drawn, function.as_given(function(drawn)), None, request.kind)
-    ordered = replace(request, positions=not invariance.permutations)
-    finding = _probe_samples(samples, ordered, Counting(counted, invariance, extremum))
-    lengths = train is True and invariance.permutations and samples.kind == "regression"
+    if counting is None:
+        return _probe_samples(samples, request)
+    unordered = counting.invariance.permutations
+    finding = _probe_samples(samples, replace(request, positions=not unordered), counting)
+    lengths = train is True and unordered and samples.kind == "regression"
     if finding.heads is None or not lengths:
         return finding
     trend = measure_lengths(function, drawn, finding.heads, seed, clock, request.jobs)
     return with_lengths(finding, trend)
 
 
-@dataclass(frozen=True)
-class Counting:
+class Counting(NamedTuple):
     """What counting influential tokens gave."""
 
-    counted: Sensitivity | None = None
-    invariance: Invariance | None = None
-    extremum: Extremum | None = None
+    counted: Sensitivity
+    invariance: Invariance
+    extremum: Extremum | None
+
+
+def _count(function: TargetFunction, seed: int) -> Counting:
+    counted = measure_sensitivity(function, seed)
+    invariance = look_at_shorter(function, counted, seed)
+    extremum = None
+    fair = invariance.permutations or counted.method != "copies"  # a copy stands elsewhere
+    if counted.sparse and fair and not invariance.grows_with_length:
+        extremum = examine_extremum(function, counted, invariance.permutations, seed)
+    return Counting(counted, invariance, extremum)
 
 
 def _probe_samples(
@@ -200,18 +216,26 @@ def _probe_samples(
     clock.compile()
     positions = request.positions
     if positions is None:
-        positions = choose_positions(samples, seed, clock)
-    finding, error = _train(samples, positions, request, counting)
+        positions, data = choose_positions(samples, seed, clock)
+    else:
+        data = prepare(samples, seed, positions)
+    finding, error = _train(samples, data, positions, request, counting)
     tried = request.positions is not None or positions
     if finding.heads is None and not tried and not clock.over:
         enough = POSITIONS_PAY * error
-        other, error = _train(samples, True, request, counting, enough)
+        data = prepare(samples, seed, positions=True)
+        other, error = _train(samples, data, True, request, counting, enough)
         finding = other if other.heads is not None and error < enough else finding
+    unordered = request.positions is False
+    if finding.heads is None and not unordered and error > LARGEST_FLOOR:
+        ordered = data if data.ordered_dims else prepare(samples, seed, positions=True)
+        finding = with_depth(finding, error, try_second_layer(ordered, seed, clock))
     return finding
 
 
 def _train(
     samples: Samples,
+    data: Prepared,
     positions: bool,
     request: _Request,
     counting: Counting | None,
@@ -219,14 +243,13 @@ def _train(
 ) -> tuple[Finding, float]:
     """What training says, and the error that it reached; longer training only from `most_error`."""
     state = DescentFile(request.state, f"{samples.fingerprint}, positions {positions}")
-    data = prepare(samples, request.seed, positions)
     most, seed, clock = request.max_heads, request.seed, request.clock
     transition = find_transition(data, most, seed, clock, state, request.jobs, most_error)
-    known = counting or Counting()
+    counted, invariance, extremum = counting or (None, None, None)
     finding = conclude(
-        counted=known.counted,
-        invariance=known.invariance,
-        extremum=known.extremum,
+        counted=counted,
+        invariance=invariance,
+        extremum=extremum,
         transition=transition,
         data=data,
         positions=positions,

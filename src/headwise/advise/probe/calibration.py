@@ -2,8 +2,8 @@
 
 The errors by number of heads are read as a few numbers (`CurveReading`), and the chance that the
 answer is right is a logistic function of them. The weights lean on tasks of development seeds of
-the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe_calibration.py` collects such readings
-and fits them again. What they mean:
+the zoo (`headwise.advise.probe.zoo`); `benchmarks/probe/probe_calibration.py` collects readings
+and fits the weights again. What they mean:
 
 - a `step` of the error at the answer that is large, beside what more heads still buy (`rest`),
   is what too few heads look like; a threshold that more heads sharpen has a small step and a rest;

@@ -10,6 +10,7 @@ from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.descent.deeper import CLEARLY, SecondLayer
 from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import Transition
@@ -21,6 +22,7 @@ from headwise.advise.probe.words import (
     counted_notes,
     counted_rows,
     data_notes,
+    depth_note,
     head_dim_note,
     length_notes,
     length_rows,
@@ -31,7 +33,6 @@ from headwise.advise.probe.words import (
 )
 
 MORE = "more samples, more seconds, or the function itself"
-SURE_SUPPORT = 8
 
 
 def refuse(reason: str, settled_by: str, **rest: Any) -> Finding:
@@ -62,7 +63,7 @@ def conclude(
     rest = {"evidence": table, "seconds": clock.elapsed}
     verdict = None
     if counted is not None and counts_heads(counted, invariance, extremum):
-        verdict = from_count(counted.count, counted.support >= SURE_SUPPORT)
+        verdict = from_count(counted.count)
     if transition is not None:
         noise = counted.noise**2 if counted is not None else 0.0
         learnt, obstacle = judge_training(transition, clock, noise)
@@ -77,6 +78,11 @@ def conclude(
     if verdict is None:
         reason = extremum.failed if extremum is not None else None
         count = counted.count if counted else 0
+        if reason is None and counted is not None and counted.sparse and not counted.saturated:
+            reason = (
+                f"{count} tokens matter at once at {counted.support} of {len(counted.counts)} "
+                "inputs only, and fewer elsewhere, so that even more may at others"
+            )
         return refuse(
             reason or f"{count} tokens influence the target: it is no retrieval",
             "training (train=True)",
@@ -99,10 +105,30 @@ def conclude(
 def counts_heads(
     counted: Sensitivity, invariance: Invariance | None, extremum: Extremum | None
 ) -> bool:
-    """Few tokens matter, of all lengths equally many, and the target passes for extrema."""
+    """Few tokens matter, never more, of all lengths equally many, and it passes for extrema."""
     grows = invariance is not None and invariance.grows_with_length
     shown = extremum is not None and extremum.shown
-    return counted.sparse and counted.support >= 2 and shown and not grows
+    return counted.sparse and counted.saturated and shown and not grows
+
+
+def with_depth(finding: Finding, one: float, two: SecondLayer | None) -> Finding:
+    """A refusal that says whether a second layer helps; `one` is the error of one layer."""
+    if two is None:
+        return finding
+    row = ("depth", "held-out error of two layers", None, None, None, None, two.error)
+    finding = replace(finding, evidence=_with_rows(finding, [row]))
+    if CLEARLY * two.error > one:
+        return finding
+    found = None
+    if two.compared:
+        found = HeadDim(two.compared, None, None, {}, (max(1, two.least), two.most))
+    return replace(
+        finding,
+        layers=2,
+        head_dim=found,
+        notes=(*finding.notes, depth_note(one, two)),
+        settled_by="two layers",
+    )
 
 
 def with_head_dim(finding: Finding, found: HeadDim | None) -> Finding:

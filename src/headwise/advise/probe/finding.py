@@ -23,7 +23,8 @@ class Finding(Drawn):
     `settled_by` says what would give an answer, or a surer one. `seconds` is what it took.
 
     `head_dim` holds the query–key and the value dimension a head needs, with an interval, and
-    `layers` is 1 where one attention layer was enough; both are None where the probe cannot tell.
+    `layers` is 1 where one attention layer was enough, 2 where it was not and a second one clearly
+    helped (there is no number of heads then); both are None where the probe cannot tell.
     """
 
     drawn_by = "headwise.report.probe:draw"
@@ -62,7 +63,7 @@ class Finding(Drawn):
     def errors(self) -> pd.Series:
         """The smallest held-out error by number of heads."""
         rows = self.evidence[self.evidence["quantity"] == ERROR]
-        return rows.groupby("heads")["value"].min()
+        return rows.astype({"heads": int}).groupby("heads")["value"].min()
 
     def to_data(self) -> dict[str, Any]:
         """Plain data, for JSON."""

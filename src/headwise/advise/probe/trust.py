@@ -26,12 +26,19 @@ def judge_training(
 ) -> tuple[HeadVerdict | None, Obstacle | None]:
     """The verdict of training, or what stands in its way. `noise` is the known share of the error.
 
-    A network without attention that is as good as any proves that one head is enough. Otherwise
+    A network without attention that is as good as any proves that one head is enough, whether it
+    sees a mean over the tokens or a few linear forms of the sequence. Otherwise
     only a step that stands out is credited to heads.
     """
     obstacle = unlearnt(transition, clock, noise)
     if obstacle is not None:
         return None, obstacle
+    if transition.forms_suffice:
+        obstacle = hidden_feature(transition, 1)
+        if obstacle is not None:
+            return None, obstacle
+        verdict = HeadVerdict({1: 1.0}).doubted(_one(transition).chance, transition.most_heads)
+        return _likely(verdict, transition)
     if transition.pooling_suffices:
         reading = transition.reading(1, noise) if 1 in transition.errors() else _one(transition)
         obstacle = beaten(transition, noise) or hidden_feature(transition, 1) or summary(reading)
@@ -74,5 +81,5 @@ def _likely(
 
 
 def _one(transition: Transition) -> CurveReading:
-    """One head, where descents stopped before it."""
+    """One head, where it was not seen in descents: they stopped before it, or did not find it."""
     return CurveReading(1, 0.0, 0.0, transition.best, 1.0)

@@ -97,9 +97,9 @@ def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) ->
     return HeadVerdict(_normalised({heads: exp(score - best) for heads, score in scores.items()}))
 
 
-def from_count(count: int, sure: bool) -> HeadVerdict:
+def from_count(count: int) -> HeadVerdict:
     """What a count of influential tokens says: it can miss features, it cannot invent them."""
-    more = 0.005 if sure else 0.05
+    more = 0.005
     return HeadVerdict({count: 1 - 1.1 * more, count + 1: more, count + 2: 0.1 * more})
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 from headwise.advise.probe.counting.extremum import Extremum
 from headwise.advise.probe.counting.invariance import Invariance
 from headwise.advise.probe.counting.sensitivity import Sensitivity
+from headwise.advise.probe.descent.deeper import SecondLayer
 from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
 from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
@@ -21,7 +22,13 @@ def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
     parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
     errors = transition.errors() if transition is not None else {}
     pooled = transition.pooled if transition is not None else None
-    if heads == 1 and pooled is not None and pooled < errors.get(1, 1.0):
+    if heads == 1 and transition is not None and transition.forms_suffice:
+        parts.append(
+            "A few linear forms of the sequence, which one head that averages hands on, leave an "
+            f"error of {transition.forms:.1e} of a constant's; networks with up to {max(errors)} "
+            f"heads leave {min(errors.values()):.1e}."
+        )
+    elif heads == 1 and pooled is not None and pooled < errors.get(1, 1.0):
         parts.append(
             f"A mean over the tokens, which is one head, leaves an error of {pooled:.1e} of a "
             f"constant's; networks with up to {max(errors)} heads leave {min(errors.values()):.1e}."
@@ -66,12 +73,22 @@ def rank_notes(heads: int, transition: Transition | None) -> list[str]:
 
 def head_dim_note(found: HeadDim) -> str:
     """How wide a head is to be."""
-    low, high = found.interval
+    low, high = found.interval or (found.value, found.value)
     errors = ", ".join(f"{dim}: {error:.1e}" for dim, error in found.errors.items())
     noun = "dimension" if found.value == 1 else "dimensions"
     return (
         f"A head needs {found.value} value {noun} ({low}–{high}; error by dimensions: {errors}) "
         f"and {found.query_key} query–key dimension."
+    )
+
+
+def depth_note(one: float, two: SecondLayer) -> str:
+    """What a second layer buys, and how wide its queries are."""
+    return (
+        f"More than one layer: the error is {two.error:.1e} instead of {one:.1e} of a constant's "
+        "where a first layer has compared every token, and the one before it, with the first and "
+        f"the last; {two.compared} coordinates of the tokens matter to that ({two.least}–"
+        f"{two.most}), the query–key dimension."
     )
 
 

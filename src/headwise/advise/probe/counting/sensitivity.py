@@ -31,6 +31,9 @@ SIGMAS = 5.0
 COPIES, REPEATS = 3, 16
 FIRST_INPUTS, MOST_INPUTS = 256, 2048
 ENOUGH_SUPPORT = 8
+# Of 31 random retrieval tasks with 4 to 6 features all matter at 7 % of the inputs or more; of the
+# mean width of a hull, with 24 features, ever more do at ever fewer inputs: the most at 0.4 to 4 %.
+ENOUGH_SHARE = 0.05
 _STREAM = 0x5E45
 
 
@@ -48,6 +51,11 @@ class Sensitivity:
     def support(self) -> int:
         """Inputs at which that many tokens matter."""
         return int((self.counts >= self.count).sum())
+
+    @property
+    def saturated(self) -> bool:
+        """So many inputs have the largest count that a larger one would have been seen."""
+        return self.support >= max(ENOUGH_SUPPORT, ENOUGH_SHARE * len(self.counts))
 
     @property
     def sparse(self) -> bool:

@@ -13,11 +13,11 @@ LEAST_SHARE = 0.2  # of the largest influence in the sequence: a softmax never i
 _INPUTS, _QUANTILE = 128, 0.9
 _ALWAYS, _MOST = 0.95, 0.5  # share of the sequences, and of the attention that tokens get
 
+Sequences = Float[Tensor, "count length token_dim"]
+
 
 def influential_tokens(
-    shape: ClassTokenShape,
-    params: Mapping[str, Tensor],
-    inputs: Float[Tensor, "count length token_dim"],
+    shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Sequences
 ) -> float:
     """Tokens on which the network's answer depends, at nine of ten inputs at most so many."""
     weights = {name: value.double()[None] for name, value in params.items()}
@@ -32,11 +32,7 @@ def influential_tokens(
     return float(np.quantile(counts.numpy(), _QUANTILE))
 
 
-def fixed_readers(
-    shape: ClassTokenShape,
-    params: Mapping[str, Tensor],
-    inputs: Float[Tensor, "count length token_dim"],
-) -> int:
+def fixed_readers(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Sequences) -> int:
     """Heads that look at the same position in nearly every sequence, and hardly elsewhere."""
     weights = {name: value.double()[None] for name, value in params.items()}
     with torch.no_grad():

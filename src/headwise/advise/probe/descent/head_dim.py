@@ -29,12 +29,17 @@ _OUT, _VALUE = "layers.0.out", "layers.0.value"
 
 @dataclass(frozen=True)
 class HeadDim:
-    """The smallest dimensions that reach the error of wide heads; `interval` is the value's."""
+    """The smallest dimensions that reach the error of wide heads; `interval` is the value's.
+
+    Where a token asks instead of a class token, `query_key` may be more than 1, and the value
+    dimension is None, not measured.
+    """
 
     query_key: int
-    value: int
-    interval: tuple[int, int]
+    value: int | None
+    interval: tuple[int, int] | None
     errors: dict[int, float]  # by value dimension
+    query_key_interval: tuple[int, int] = (1, 1)
 
 
 def measure_head_dim(

@@ -12,8 +12,8 @@ from headwise.core.files import read_json, write_file
 from headwise.core.typed import fits
 
 _TABLES = ("errors", "train_errors", "removal_costs", "token_counts", "fixed_readers")
-_KIND = "headwise probe, version 3"
-_POOLED = "without attention, seed {}"
+_KIND = "headwise probe, version 4"
+_POOLED, _FORMS = "without attention, seed {}", "linear forms, seed {}"
 
 
 class DescentFile:
@@ -41,12 +41,23 @@ class DescentFile:
         """The error without attention, if it was measured before."""
         return self._descents.get(_POOLED.format(seed))
 
+    def forms(self, seed: int) -> float | None:
+        """The error of linear forms, if it was measured before."""
+        return self._descents.get(_FORMS.format(seed))
+
     def put_pooled(self, seed: int, error: float | None) -> None:
         """Keep the error without attention."""
+        self._put_error(_POOLED.format(seed), error)
+
+    def put_forms(self, seed: int, error: float | None) -> None:
+        """Keep the error of linear forms."""
+        self._put_error(_FORMS.format(seed), error)
+
+    def _put_error(self, name: str, error: float | None) -> None:
         if self._path is None or error is None:
             return
         with self._lock:
-            self._descents[_POOLED.format(seed)] = error
+            self._descents[name] = error
             write_file(self._path, json.dumps(self._content))
 
     def put(self, descent: Descent) -> None:
@@ -80,8 +91,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _is_kept(name: str, data: Any) -> bool:
-    """The error without attention, or a descent: tables by number of heads, of numbers."""
-    if name.startswith(_POOLED.format("")):
+    """The error of a control, or a descent: tables by number of heads, of numbers."""
+    if name.startswith((_POOLED.format(""), _FORMS.format(""))):
         return bool(fits(data, float))
     tables = [data.get(name) for name in _TABLES] if isinstance(data, dict) else [None]
     return all(

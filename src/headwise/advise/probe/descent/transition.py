@@ -14,7 +14,7 @@ from headwise.advise.probe.descent.network import (
     probe_shape,
     train_on,
 )
-from headwise.advise.probe.descent.pooled import pooled_error
+from headwise.advise.probe.descent.pooled import forms_error, pooled_error
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
 from headwise.advise.probe.samples.given import Samples
@@ -24,7 +24,7 @@ from headwise.core.workers import worker_count
 
 HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
 WIDE_STEPS, TUNING_STEPS = 8000, 2000
-_FULL_STEPS = 8000  # wide steps at which the control without attention takes all of its own
+_FULL_STEPS = 8000  # wide steps at which the controls without attention take all of their own
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
@@ -33,7 +33,9 @@ ROUNDING = 1e-6  # of a constant's error: what single precision leaves
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 NOTHING_LEARNT = 0.9  # of the error of a constant
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
-FIRST_SEEDS, WIDE_SEED, MORE_SEEDS = (0, 1), 2, (3, 4, 5)
+FIRST_SEED, SECOND_SEED, WIDE_SEED = 0, 1, 2
+MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
+STEEP = log(8)  # no slope has such a step
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Transition:
     most_heads: int
     pooled: float | None = None  # error of a network without attention
     labels: bool = False
+    forms: float | None = None  # error of a network that sees a few linear forms of the sequence
 
     @property
     def solved(self) -> float:
@@ -58,7 +61,7 @@ class Transition:
     @property
     def uncontrolled(self) -> bool:
         """Heads may be credited with what a mean over the tokens does: that was not tried."""
-        return self.pooled is None and not self.one_is_enough
+        return self.pooled is None and not self.one_is_enough and not self.forms_suffice
 
     @property
     def hopeful(self) -> bool:
@@ -78,7 +81,15 @@ class Transition:
     @property
     def clear(self) -> bool:
         """More seeds would not change the answer."""
-        return self.pooling_suffices or self.verdict.confidence > CLEAR
+        return self.average_suffices or self.verdict.confidence > CLEAR
+
+    @property
+    def agreed(self) -> bool:
+        """Narrow and wide heads say the same, each by a step that nobody would take for a slope."""
+        verdict, reading = self.verdict, self.reading(self.verdict.heads)
+        stands = reading.stands_out and (verdict.heads == 1 or reading.step > STEEP)
+        sure = verdict.confidence > CLEAR and reading.agreement == 1.0
+        return self.in_time and sure and stands and self.best < SMALL_FLOOR
 
     def train_error(self, heads: int) -> float:
         """The smallest error on training data with so many heads, or else with more or fewer."""
@@ -99,13 +110,24 @@ class Transition:
     @property
     def best(self) -> float:
         """The smallest error of all, with attention or without."""
-        reached = [*self.errors().values(), *([] if self.pooled is None else [self.pooled])]
-        return min(reached, default=1.0)
+        controls = [error for error in (self.pooled, self.forms) if error is not None]
+        return min([*self.errors().values(), *controls], default=1.0)
 
     @property
     def pooling_suffices(self) -> bool:
         """A mean over the tokens is as good as any number of heads."""
         return self.pooled is not None and pooling_suffices(self.pooled, self.best, self.solved)
+
+    @property
+    def forms_suffice(self) -> bool:
+        """A few linear forms of the sequence are as good as any number of heads."""
+        found = self.forms is not None and self.forms < 1
+        return found and pooling_suffices(self.forms or 0.0, self.best, self.solved)
+
+    @property
+    def average_suffices(self) -> bool:
+        """One head that averages is as good as any number of heads."""
+        return self.pooling_suffices or self.forms_suffice
 
     def learnt_with(self, heads: int) -> bool:
         """So many heads reach the best error or nearly; else how wide they are says nothing."""
@@ -121,8 +143,8 @@ class Transition:
         """The factor by which more heads lower the error, however small that is already."""
         errors = self.errors()
         reached = [errors[heads]] if heads in errors else []
-        if heads == 1 and self.pooled is not None:
-            reached.append(self.pooled)
+        if heads == 1:
+            reached += [error for error in (self.pooled, self.forms) if error is not None]
         more = [error for h, error in errors.items() if h > heads]
         return min(reached) / max(min(more), ROUNDING) if reached and more else 1.0
 
@@ -155,11 +177,12 @@ def find_transition(
     jobs: int | None = None,
     most_error: float = 1.0,
 ) -> Transition:
-    """Two seeds with narrow heads and one with wide ones; a control without attention, unless one
-    head is seen to be enough; three longer seeds if it is still unclear.
+    """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
+    without attention, unless one head is seen to be enough; longer seeds while it is unclear.
 
-    Where more than `most_error` is left after the first, the three longer ones are not worth it.
+    Where more than `most_error` is left after the first, the longer ones are not worth it.
     """
+    rest = (clock, state, jobs)
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
 
     def plan(number: int, head_dim: int, longer: int = 1) -> DescentPlan:
@@ -171,36 +194,64 @@ def find_transition(
             tuning_steps=round(share * longer * TUNING_STEPS),
         )
 
-    first = [plan(number, HEAD_DIM) for number in FIRST_SEEDS] + [plan(WIDE_SEED, WIDE_HEAD_DIM)]
-    found = run(data, first, clock, state, jobs)
-    transition = Transition(tuple(found), most_heads, None, data.loss != "mse")
+    labels = data.loss != "mse"
+    found = run(data, [plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)], *rest)
+    transition = Transition(tuple(found), most_heads, None, labels)
+    if transition.errors() and not transition.agreed:
+        found += run(data, [plan(SECOND_SEED, HEAD_DIM)], *rest)
+        transition = Transition(tuple(found), most_heads, None, labels)
     if not transition.errors() or transition.one_is_enough:
+        return transition
+    steps = share * WIDE_STEPS / _FULL_STEPS
+    transition = _controlled(transition, data, seed, clock, state, steps)
+    for numbers in MORE_SEEDS:
+        if transition.clear or not transition.hopeful or transition.best > most_error:
+            break
+        found += run(data, [plan(number, HEAD_DIM, longer=2) for number in numbers], *rest)
+        transition = replace(transition, descents=tuple(found))
+    return transition
+
+
+def _controlled(
+    transition: Transition,
+    data: Prepared,
+    seed: int,
+    clock: Clock,
+    state: DescentFile,
+    share: float,
+) -> Transition:
+    """The transition beside what one head that averages can do: linear forms, then a mean."""
+    forms = state.forms(seed)
+    if forms is None:
+        forms = forms_error(data, seed, clock, share)
+        state.put_forms(seed, forms)
+    transition = replace(transition, forms=forms)
+    if transition.forms_suffice:
         return transition
     pooled = state.pooled(seed)
     if pooled is None:
-        steps = share * WIDE_STEPS / _FULL_STEPS
-        pooled = pooled_error(data, seed, clock, transition.best, steps)
+        pooled = pooled_error(data, seed, clock, transition.best, share)
         state.put_pooled(seed, pooled)
-    transition = replace(transition, pooled=pooled)
-    if transition.hopeful and not transition.clear and transition.best < most_error:
-        longer = [plan(number, HEAD_DIM, longer=2) for number in MORE_SEEDS]
-        found += run(data, longer, clock, state, jobs)
-    return replace(transition, descents=tuple(found))
+    return replace(transition, pooled=pooled)
 
 
-def choose_positions(samples: Samples, seed: int, clock: Clock) -> bool:
-    """Does the order of the tokens matter? Two short trainings, with positions and without."""
-    errors = []
+def choose_positions(samples: Samples, seed: int, clock: Clock) -> tuple[bool, Prepared]:
+    """Does the order of the tokens matter? Two short trainings, with positions and without.
+
+    The answer, and the data prepared accordingly.
+    """
+    tried = []
     clock.planned += 2 * SCREENING_STEPS
     for positions in (False, True):
         data = prepare(samples, seed, positions)
         shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
         start = shape.initial_params(seed)
         trained = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock)
-        if trained is None:
-            return False
-        errors.append(held_out_error(data, shape, trained[0]))
-    return errors[1] < POSITIONS_PAY * errors[0]
+        error = 1.0 if trained is None else held_out_error(data, shape, trained[0])
+        tried.append((error, data))
+    (without, plain), (given, ordered) = tried
+    pays = given < POSITIONS_PAY * without
+    return pays, ordered if pays else plain
 
 
 def run(

@@ -17,6 +17,7 @@ from headwise.advise.probe.judged.attempt import ZooAttempt
 from headwise.advise.probe.zoo.draw import CLASSES, RETRIEVAL
 from headwise.core.intervals import Interval
 from headwise.core.lazy import Drawn
+from headwise.core.lines import fitted
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 """Borders of the ranges of stated confidence."""
@@ -76,7 +77,7 @@ class ZooEvaluation(Drawn):
         parts = [f"{tasks} tasks of the zoo {self.seed}"]
         for way in self.ways:
             table = self.by_class[self.by_class["given"] == way].drop(columns="given")
-            parts += [f"\nGiven as {way}:", table.to_string(index=False)]
+            parts += [f"\nGiven as {way}:", fitted(table)]
         parts += ["\nStated confidence and share right (│ is where the share should be):"]
         parts += [_drawn(row) for row in self.reliability.to_dict("records")]
         shown = self.totals.set_index("given").T.rename_axis(None, axis=1)

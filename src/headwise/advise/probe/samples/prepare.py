@@ -29,13 +29,18 @@ _SPLIT = 0x5A3B
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training sees. `baseline` is the held-out loss of the best constant answer."""
+    """What training sees. `baseline` is the held-out loss of the best constant answer.
+
+    The first `ordered_dims` coordinates of a token are the token itself, where the order matters
+    and no token is padding; otherwise it is 0.
+    """
 
     train: Dataset
     holdout: Dataset
     loss: Loss
     baseline: float
     compressed: bool
+    ordered_dims: int = 0
 
 
 def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
@@ -48,7 +53,8 @@ def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
     train = Dataset(tokens[held:], values[held:])
     holdout = Dataset(tokens[:held], values[:held])
     baseline = _baseline(train, holdout, samples.loss)
-    return Prepared(train, holdout, samples.loss, baseline, compressed)
+    ordered = samples.inputs.shape[2] if positions and samples.mask is None else 0
+    return Prepared(train, holdout, samples.loss, baseline, compressed, ordered)
 
 
 def _split(samples: Samples, held: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:

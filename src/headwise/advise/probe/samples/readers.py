@@ -5,6 +5,8 @@ matters, rows in order. All other numeric columns are the token, save the target
 constant within a sequence.
 """
 
+import csv
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +26,7 @@ TARGET_NAMES = ("targets", "y", "Y", "labels", "target", "label")
 MASK_NAMES = ("mask", "attention_mask")
 SEQUENCE_NAMES = ("sequence", "sequence_id", "sample", "id")
 POSITION_NAMES = ("position", "token", "t")
+MOST_COLUMNS = 10_000
 _NUMPY_HAS = {
     *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.float16, torch.float32, torch.float64),
@@ -94,14 +97,24 @@ def _frame(file: Path, ending: str) -> pd.DataFrame:
     try:
         if ending == ".parquet":
             return pd.read_parquet(file)
-        header = pd.read_csv(file, header=None, nrows=1, dtype=str)
-        frame = pd.read_csv(file)
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            names = [name for name in next(filter(None, csv.reader(lines)), []) if name]
+        _check_names(file, names)
+        return pd.read_csv(file)
+    except InputError:
+        raise
     except Exception as error:  # pandas and pyarrow have many kinds of errors for a bad file
         raise InputError(f"{file} cannot be read: {error}") from error
-    names = header.iloc[0].dropna()
-    twice = sorted(set(names[names.duplicated()]))  # pandas would call the second one name.1
+
+
+def _check_names(file: Path, names: Sequence[str]) -> None:
+    require(
+        len(names) <= MOST_COLUMNS,
+        f"{file} has {len(names):,} columns; at most {MOST_COLUMNS:,} are read, a row is a token",
+    )
+    once = Counter(names)  # pandas would call the second one name.1
+    twice = sorted(name for name, count in once.items() if count > 1)
     require(not twice, f"{file} has two columns of the name {', '.join(twice)}; rename one")
-    return frame
 
 
 def _named(have: Any, wanted: str | None, usual: tuple[str, ...], file: Path, what: str) -> str:
@@ -151,7 +164,7 @@ def _check_table(
     frame: pd.DataFrame, file: Path, key: str, target: str, tokens: Sequence[str]
 ) -> None:
     """Refuse a table that could be read in two ways, or of which a part would be left out."""
-    columns = list(frame.columns)
+    columns = set(frame.columns)
     for name in tokens:
         require(name in columns, f"{file} has no column {name!r}")
     require(len(tokens) > 0, f"{file} has no column left for the tokens")
@@ -171,7 +184,8 @@ def _check_table(
     require(key != target, f"column {key!r} of {file} cannot be the sequence's name and the target")
     missing = int(frame[key].isna().sum())
     require(missing == 0, f"{missing} rows of {file} name no sequence in column {key!r}")
-    require(
-        all(isinstance(name, Hashable) for name in frame[key]),
-        f"column {key!r} of {file} holds lists or the like; names of sequences are numbers or text",
-    )
+    for name in (key, target):
+        require(
+            all(isinstance(cell, Hashable) for cell in frame[name]),
+            f"column {name!r} of {file} holds lists or the like; it may hold numbers or text",
+        )

@@ -1,0 +1,161 @@
+"""What the probe makes of trained networks: errors by heads, what a head reads, removed heads."""
+
+import pytest
+import torch
+
+from headwise.advise.probe.clock import Clock
+from headwise.advise.probe.counting.surrogate import fixed_readers
+from headwise.advise.probe.descent import transition
+from headwise.advise.probe.descent.removal import remove_head, with_heads
+from headwise.advise.probe.descent.walk import Descent, DescentPlan
+from headwise.advise.probe.trust import judge_training
+from headwise.advise.probe.verdict import CONFIDENT, HeadVerdict, judge
+from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
+from headwise.tasks import sum_of_maxima
+from headwise.training.samples.engine import Dataset
+
+
+@pytest.mark.parametrize(
+    ("errors", "heads"),
+    [
+        ({8: 1e-4, 7: 1e-4, 6: 1.1e-4, 5: 1e-4, 4: 1.2e-4, 3: 5e-3, 2: 2e-2}, 4),
+        ({8: 3e-2, 7: 2.8e-2, 6: 2.9e-2, 5: 1.2e-1, 4: 1.5e-1}, 6),  # a floor, a small drop
+        ({6: 1e-3, 5: 1e-3, 4: 1e-3, 3: 1e-3, 2: 1e-3, 1: 1.1e-3}, 1),
+        ({4: 1e-3, 3: 1e-2, 2: 1e-1, 1: 0.5}, 4),  # that is: four or more
+    ],
+)
+def test_the_verdict_reads_the_error_curve(errors: dict[int, float], heads: int) -> None:
+    verdict = judge(errors, max(errors))
+    assert verdict.heads == heads
+    assert verdict.confidence > 0.9
+    assert sum(verdict.probabilities.values()) == pytest.approx(1)
+
+
+def test_a_slow_slope_is_no_sharp_answer() -> None:
+    errors = {heads: 0.1 * 1.25 ** (12 - heads) for heads in range(1, 13)}
+    verdict = judge(errors, 12)
+    assert verdict.interval[1] > verdict.interval[0]
+    assert verdict.confidence < 0.9
+
+
+def _judged(errors: dict[int, float], pooled: float | None) -> HeadVerdict | None:
+    plan = DescentPlan(seed=0, head_dim=2, most_heads=max(errors))
+    descent = Descent(plan, errors=errors, train_errors=errors)
+    found = transition.Transition((descent,) * 3, max(errors), pooled)
+    return judge_training(found, Clock(1.0))[0]
+
+
+def test_what_a_mean_does_is_not_credited_to_heads() -> None:
+    step = {1: 4e-1, 2: 2e-3, 3: 2e-3, 4: 2e-3}
+    counted, alone = _judged(step, pooled=0.3), _judged(step, pooled=2e-3)
+    assert counted is not None
+    assert counted.heads == 2
+    assert alone is None or alone.heads == 1
+    unknown = _judged(step, pooled=None)  # the time was over before a mean was tried
+    assert unknown is not None
+    assert unknown.confidence < CONFIDENT
+
+
+def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
+    """Every head contains the mean; where it is better than all of them, they were not learnt."""
+    failed = {1: 1.4e-1, 2: 1.0e-1, 3: 9e-2, 4: 9e-2}
+    assert _judged(failed, pooled=4.5e-2) is None
+    assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
+
+
+def test_heads_that_a_mean_beats_do_not_say_how_wide_they_are() -> None:
+    failed = dict.fromkeys(range(1, 5), 0.24)
+    descent = Descent(DescentPlan(0, 8, most_heads=4), failed, train_errors=failed)
+    beaten = transition.Transition((descent,), 4, pooled=3e-3)
+    assert not beaten.learnt_with(1)
+    assert transition.Transition((descent,), 4, pooled=0.2).learnt_with(1)
+
+
+def test_a_feature_of_little_weight_is_not_overlooked() -> None:
+    """Two maxima with weights 1 and 0.01: one head leaves 1e-4, two heads 6e-6."""
+    weak = {1: 1e-4, 2: 6e-6, 3: 6e-6, 4: 7e-6}
+    assert _judged(weak, pooled=0.3) is None
+    sharpened = _judged({1: 2e-5, 2: 9e-6, 3: 6e-6, 4: 6e-6}, pooled=0.3)
+    assert sharpened is not None
+    assert sharpened.heads == 1
+
+
+def test_one_wide_head_that_summarises_is_not_trusted() -> None:
+    """The highest point of a walk: of narrow heads it takes three, and 1 % stays unexplained."""
+    narrow, wide = {1: 4e-2, 2: 1.5e-2, 3: 1.1e-2, 4: 1.1e-2}, dict.fromkeys(range(1, 5), 1.1e-2)
+    descents = [
+        Descent(DescentPlan(seed, head_dim, most_heads=4), errors, train_errors=errors)
+        for seed, head_dim, errors in ((0, 2, narrow), (1, 2, narrow), (2, 8, wide))
+    ]
+    for pooled in (0.1, 1.2e-2):
+        found = transition.Transition(tuple(descents), 4, pooled)
+        verdict, obstacle = judge_training(found, Clock(1.0))
+        assert verdict is None
+        assert obstacle is not None
+        assert "summary" in obstacle[0]
+
+
+@pytest.mark.parametrize(("readers", "answer"), [(0, 3), (1, None), (3, 3)])
+def test_a_position_read_beside_other_heads_may_cost_none(readers: int, answer: int | None) -> None:
+    """Max x or max y by the first token takes two heads, and training finds three: it reads the
+    first with a head of its own.
+    """
+    errors = {1: 1.1e-1, 2: 2.9e-2, 3: 3.1e-4, 4: 2.8e-4}
+    descents = [
+        Descent(
+            DescentPlan(seed, 2, most_heads=4),
+            errors,
+            train_errors=errors,
+            fixed_readers={3: readers},
+        )
+        for seed in range(3)
+    ]
+    verdict, _ = judge_training(transition.Transition(tuple(descents), 4, 0.2), Clock(1.0))
+    assert (None if verdict is None else verdict.heads) == answer
+
+
+def test_sharpening_is_not_taken_for_a_second_head() -> None:
+    """Log-sum-exps of inverse temperature 8 and 5: one head in principle, and a step at two."""
+    assert _judged({1: 2.1e-3, 2: 3.4e-5, 3: 4e-6, 4: 3.8e-6}, pooled=1.6e-3) is None
+    assert _judged({1: 1.2e-3, 2: 2e-5, 3: 1e-5, 4: 9e-6}, pooled=1e-3) is None
+
+
+def test_a_copied_head_is_removed_without_loss() -> None:
+    shape = ClassTokenShape.standard(token_dim=2, heads=3, head_dim=2, width=8)
+    net = ClassTokenNet(shape, seed=4)
+    params = {name: value.detach().clone() for name, value in net.named_parameters()}
+    for part in ("query", "key", "value"):
+        for kind in ("weight", "bias"):
+            by_head = params[f"layers.0.{part}.{kind}"].unflatten(0, (3, 2))
+            by_head[2] = by_head[0]
+    inputs, _ = sum_of_maxima(8, 1, token_dim=2, seed=3).sample(200, seed=1)
+    with torch.no_grad():
+        answers = ClassTokenNet(shape, params)(inputs)
+    removal = remove_head(shape, params, Dataset(inputs, answers + 0.1), "mse")
+    assert removal.shape == with_heads(shape, 2)
+    assert removal.cost == pytest.approx(1, abs=1e-3)
+    with torch.no_grad():
+        fewer = ClassTokenNet(removal.shape, removal.params)(inputs)
+    torch.testing.assert_close(fewer, answers, rtol=1e-3, atol=1e-3)
+
+
+def test_a_head_that_reads_one_position_is_told_from_one_that_averages() -> None:
+    shape = ClassTokenShape(
+        token_dim=2,
+        embed_dim=2,
+        layers=(AttentionShape(heads=2, qk_dim=1, v_dim=1),),
+        embed=MLPShape(widths=(2,), activation="relu"),
+        readout=MLPShape(widths=(2,), activation="gelu"),
+    )
+    params = {name: torch.zeros(size) for name, size in shape.parameter_shapes().items()}
+    params["embed.0.weight"] = params["embed.1.weight"] = torch.eye(2)
+    params["layers.0.query.bias"] += 1
+    params["layers.0.key.weight"][0, 1] = 20.0  # the first head looks at the mark
+    inputs = torch.rand(50, 6, 2, generator=torch.Generator().manual_seed(0))
+    inputs[..., 1] = 0
+    inputs[:, 2, 1] = 1  # always at the same place
+    assert fixed_readers(shape, params, inputs) == 1
+    for row, place in enumerate(torch.arange(50) % 6):
+        inputs[row, :, 1] = 0
+        inputs[row, place, 1] = 1
+    assert fixed_readers(shape, params, inputs) == 0
