@@ -24,7 +24,7 @@ def family(request: pytest.FixtureRequest) -> str:
 def real_models() -> Path:
     folder = os.environ.get("HEADWISE_REAL_MODELS")
     if folder is None:
-        pytest.skip("HEADWISE_REAL_MODELS does not name a folder (benchmarks/fetch_models.py)")
+        pytest.skip("no HEADWISE_REAL_MODELS: a folder of benchmarks/pretrained/fetch_models.py")
     return Path(folder)
 
 

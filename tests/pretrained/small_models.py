@@ -43,6 +43,13 @@ _BART = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_atten
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
 _BART |= {"vocab_size": 99}
 _CLIP_TEXT = _BERT | {"eos_token_id": 98, "projection_dim": 16}
+_CLIP = {"text_config": _CLIP_TEXT, "vision_config": _VIT | {"hidden_size": 24}}
+_DISTILBERT = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "vocab_size": 99}
+_DISTILBERT |= {"max_position_embeddings": 64}
+_GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 99, "n_positions": 64}
+_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+_T5 |= {"vocab_size": 99, "decoder_start_token_id": 0}
+_OPT = _BERT | {"ffn_dim": 48, "word_embed_proj_dim": 32}
 _KEYS = {"num_key_value_heads": 2}
 _NARROW = {"sliding_window": 8}
 
@@ -50,21 +57,12 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bart": ("BartConfig", "BartForConditionalGeneration", _BART),
     "bert": ("BertConfig", "BertModel", _BERT),
     "bert-masked": ("BertConfig", "BertForMaskedLM", _BERT),
-    "clip": (
-        "CLIPConfig",
-        "CLIPModel",
-        {"text_config": _CLIP_TEXT, "vision_config": _VIT | {"hidden_size": 24}},
-    ),
+    "clip": ("CLIPConfig", "CLIPModel", _CLIP),
     "clip-text": ("CLIPTextConfig", "CLIPTextModel", _CLIP_TEXT),
     "clip-vision": ("CLIPVisionConfig", "CLIPVisionModel", _VIT),
     "deit": ("DeiTConfig", "DeiTForImageClassification", _VIT | {"num_labels": 5}),
     "dinov2": ("Dinov2Config", "Dinov2Model", _VIT),
-    "distilbert": (
-        "DistilBertConfig",
-        "DistilBertModel",
-        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "vocab_size": 99}
-        | {"max_position_embeddings": 64},
-    ),
+    "distilbert": ("DistilBertConfig", "DistilBertModel", _DISTILBERT),
     "electra": ("ElectraConfig", "ElectraModel", _BERT | {"embedding_size": 16}),
     "gemma2": (
         "Gemma2Config",
@@ -76,11 +74,7 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "Gemma3ForCausalLM",
         _LLAMA | _NARROW | {"layer_types": ["sliding_attention", "full_attention"]},
     ),
-    "gpt2": (
-        "GPT2Config",
-        "GPT2LMHeadModel",
-        {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 99, "n_positions": 64},
-    ),
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel", _GPT2),
     "gpt-neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _BERT | _PARTIAL),
     "llama": ("LlamaConfig", "LlamaForCausalLM", _LLAMA),
     "llama-biased": ("LlamaConfig", "LlamaForCausalLM", _LLAMA | {"attention_bias": True}),
@@ -99,11 +93,7 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "mpnet": ("MPNetConfig", "MPNetModel", _BERT),
     "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", _LLAMA),
-    "opt": (
-        "OPTConfig",
-        "OPTForCausalLM",
-        _BERT | {"ffn_dim": 48, "word_embed_proj_dim": 32},
-    ),
+    "opt": ("OPTConfig", "OPTForCausalLM", _OPT),
     "phi": ("PhiConfig", "PhiForCausalLM", _BERT | _PARTIAL | _KEYS),
     "phi3": ("Phi3Config", "Phi3ForCausalLM", _LLAMA | {"pad_token_id": 0}),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _LLAMA),
@@ -117,12 +107,7 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
         | {"bos_token_id": 2},
     ),
     "stablelm": ("StableLmConfig", "StableLmForCausalLM", _BERT | _PARTIAL | _KEYS),
-    "t5": (
-        "T5Config",
-        "T5ForConditionalGeneration",
-        {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
-        | {"vocab_size": 99, "decoder_start_token_id": 0},
-    ),
+    "t5": ("T5Config", "T5ForConditionalGeneration", _T5),
     "vit": ("ViTConfig", "ViTModel", _VIT),
     "vit-classifier": ("ViTConfig", "ViTForImageClassification", _VIT | {"num_labels": 5}),
     "whisper": (
@@ -133,6 +118,15 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
         | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 3},
     ),
 }
+
+
+def far_from_zero(model: Any) -> Any:
+    """The model with new matrices, all their entries of a size that matters."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(std=1.5 / parameter.shape[-1] ** 0.5)
+    return model
 
 
 def small_model(family: str, **changes: Any) -> Any:

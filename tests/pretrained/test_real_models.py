@@ -1,4 +1,4 @@
-"""Two real models (run where HEADWISE_REAL_MODELS names a folder of benchmarks/fetch_models.py)."""
+"""Two real models, where HEADWISE_REAL_MODELS names what the benchmark `fetch_models.py` wrote."""
 
 from pathlib import Path
 

@@ -18,7 +18,8 @@ from headwise.pretrained import (
     measure_model,
 )
 from headwise.pretrained.measure.certificate import certify
-from headwise.pretrained.measure.moments import collect_moments, passes
+from headwise.pretrained.measure.memory import passes
+from headwise.pretrained.measure.moments import collect_moments
 from headwise.pretrained.plan.cutting import resized
 from headwise.pretrained.plan.reductions import LayerReductions, narrowing, order_pairs
 from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape

@@ -1,5 +1,6 @@
 """Nothing is destroyed silently: broken weights, failed gates, places that cannot be written."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,12 @@ def test_options_are_checked_first(
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=sentence):
         headwise.compress("no-such-model", keep=0.5, **options)
+
+
+def test_architectures_that_are_no_names_get_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
+    for names in ({"a": 1}, [5], "x"):
+        config = {"model_type": "llama", "architectures": names}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(InputError, match=r"architectures|that transformers can open"):
+            headwise.inspect(str(tmp_path))

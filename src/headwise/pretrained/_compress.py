@@ -19,8 +19,9 @@ from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.smaller import smaller_model
+from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.goal import Goal, opened_plan
-from headwise.pretrained.plan.make import reductions_of
+from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
@@ -33,8 +34,11 @@ from headwise.pretrained.text.material import (
     material_for,
 )
 from headwise.pretrained.text.options import check_options
+from headwise.pretrained.trial import tried
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
+_TRIED = 0.5  # of the planning
+_MIDDLE = 0.525  # where cuts are tried if the size is yet to be found: the first the search tries
 _SIZED = (2048, 512)  # with which other sizes are measured for a page
 _CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
@@ -123,9 +127,8 @@ def compress(
                 on_progress=part_of(on_progress, 0.0, _MEASURED),
             )
         part = part_of(on_progress, _MEASURED, _PLANNED)
-        chosen = replace(
-            _chosen(goal, subject.model, measurement, material, part), calibration=material.source
-        )
+        measurement, plan = _chosen(goal, subject.model, measurement, material, part)
+        chosen = replace(plan, calibration=material.source)
         part = part_of(on_progress, _PLANNED, 1.0 if report is None else _SHOWN)
         result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
         if report is not None:
@@ -167,16 +170,24 @@ def _look_closer(
 
 def _chosen(
     goal: Goal, model: Any, measurement: Measurement, material: Material, on_progress: OnProgress
-) -> CompressionPlan:
-    """The plan that reaches the goal, if it fits the model."""
+) -> tuple[Measurement, CompressionPlan]:
+    """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
+    trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
+    batches = material.calibration
     if goal.searches:
-        plan = smallest_plan(model, measurement, material, goal, on_progress)
+        if goal.method == "fisher":
+            middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
+            measurement = tried(model, measurement, middle, batches, trying)
+        plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
+        if goal.plan is None and goal.method == "fisher":
+            measurement = tried(model, measurement, plan, batches, trying)
+            plan = goal.plan_for(model, measurement)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None:
         check_share(plan, measurement)
-    return plan
+    return measurement, plan
 
 
 def _judged(

@@ -119,9 +119,10 @@ class Compressed(Shown):
         said.append(f"calibrated on {self.calibration}; the verdicts hold for texts like these")
         if self.certificates:
             sound = sum(not certificate.vacuous for certificate in self.certificates)
+            rest = "; the others' is vacuous" if sound < len(self.certificates) else ""
             said.append(
                 f"certificates: {sound} of {len(self.certificates)} heads have a bound below 1 on "
-                "their attention's change over the calibration inputs; the others' is vacuous"
+                f"their attention's change over the calibration inputs{rest}"
             )
         said += self._speed()
         if self.max_loss is None:

@@ -14,6 +14,7 @@ class Inspection(Shown):
     """Tables of heads, of errors by rank and length, of losses by size; the findings in words."""
 
     drawn_by: ClassVar[str] = "headwise.report.inspection:draw"
+    keys: ClassVar[int] = 2
 
     name: str
     heads: pd.DataFrame

@@ -3,12 +3,13 @@
 import html
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from headwise.core.files import check_page
 from headwise.core.lazy import Drawn, named
+from headwise.core.lines import fitted
 
 
 class Shown(Drawn, ABC):
@@ -18,6 +19,9 @@ class Shown(Drawn, ABC):
     @abstractmethod
     def title(self) -> str:
         """What a page about it is called."""
+
+    keys: ClassVar[int] = 1
+    """How many first columns of `cells` say what a row is."""
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
@@ -38,7 +42,7 @@ class Shown(Drawn, ABC):
         return Path(path)
 
     def __str__(self) -> str:
-        return "\n".join([self.cells().to_string(index=False), "", *self.sentences()])
+        return "\n".join([fitted(self.cells(), self.keys), "", *self.sentences()])
 
     def _repr_html_(self) -> str:
         """Notebooks show the table and the sentences."""

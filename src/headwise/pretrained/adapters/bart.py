@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from headwise.pretrained.adapters.base import AttentionSite, Projection, modules_named
+from headwise.pretrained.adapters.base import AttentionSite, modules_named, own_modules
 
 
 def bart_sites(model: nn.Module) -> list[AttentionSite]:
@@ -44,10 +44,7 @@ def _site(path: str, module: Any, index: int, scaling: float, causal: bool) -> A
     cross = _across(path)
     layer = getattr(module, "layer_idx", None)
     return AttentionSite(
-        path=path,
-        query=Projection(f"{path}.q_proj"),
-        key=Projection(f"{path}.k_proj"),
-        value=Projection(f"{path}.v_proj"),
+        **own_modules(path, "q_proj", "k_proj", "v_proj"),
         output=f"{path}.out_proj",
         heads=module.num_heads,
         kv_heads=module.num_heads,

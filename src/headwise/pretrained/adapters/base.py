@@ -137,6 +137,12 @@ class AttentionWeights(NamedTuple):
     output: LinearPart
 
 
+def own_modules(path: str, query: str, key: str, value: str) -> dict[str, Any]:
+    """The first fields of a site whose queries, keys and values have a module each."""
+    parts = {"query": query, "key": key, "value": value}
+    return {"path": path, **{name: Projection(f"{path}.{part}") for name, part in parts.items()}}
+
+
 def modules_named(model: nn.Module, *class_names: str) -> list[tuple[str, Any]]:
     """(path, module) of every submodule whose class has such a name, in model order."""
     return [(path, m) for path, m in model.named_modules() if type(m).__name__ in class_names]

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from headwise.core.errors import require
-from headwise.pretrained.adapters.base import AttentionSite, Projection, QKNorm, modules_named
+from headwise.pretrained.adapters.base import AttentionSite, QKNorm, modules_named, own_modules
 
 _CLASSES = (
     "LlamaAttention",
@@ -32,10 +32,7 @@ def llama_sites(model: nn.Module) -> list[AttentionSite]:
     config: Any = model.config
     return [
         AttentionSite(
-            path=path,
-            query=Projection(f"{path}.q_proj"),
-            key=Projection(f"{path}.k_proj"),
-            value=Projection(f"{path}.v_proj"),
+            **own_modules(path, "q_proj", "k_proj", "v_proj"),
             output=f"{path}.o_proj" if hasattr(module, "o_proj") else f"{path}.dense",
             heads=config.num_attention_heads,
             kv_heads=config.num_key_value_heads,

@@ -17,13 +17,16 @@ from torch import nn
 from headwise.core.errors import InputError, require
 from headwise.pretrained.adapters.bart import bart_sites, clip_sites
 from headwise.pretrained.adapters.base import AttentionSite
-from headwise.pretrained.adapters.bert import bert_sites
-from headwise.pretrained.adapters.distilbert import distilbert_sites
+from headwise.pretrained.adapters.encoders import (
+    bert_sites,
+    distilbert_sites,
+    mpnet_sites,
+    vit_sites,
+)
 from headwise.pretrained.adapters.fused import gpt_neox_sites, modernbert_sites, phi3_sites
 from headwise.pretrained.adapters.gpt2 import gpt2_sites
 from headwise.pretrained.adapters.llama import llama_sites
-from headwise.pretrained.adapters.t5 import mpnet_sites, t5_sites
-from headwise.pretrained.adapters.vit import vit_sites
+from headwise.pretrained.adapters.t5 import t5_sites
 
 
 @dataclass(frozen=True, kw_only=True)

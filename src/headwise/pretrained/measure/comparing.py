@@ -104,3 +104,9 @@ def sampled_labels(
     labels = torch.searchsorted(probability.cumsum(-1), uniform.to(probability.device))
     labels.clamp_(max=probability.shape[-1] - 1)
     return probability.scatter_add_(1, labels, torch.full_like(labels, -1.0, dtype=torch.float32))
+
+
+def sampled_pull(logits: Tensor, rng: np.random.Generator) -> Pull:
+    """A label drawn from the model's own distribution at every position."""
+    gradient = sampled_labels(logits.flatten(0, -2), rng)
+    return Pull(logits, gradient.view_as(logits).to(logits.dtype), len(gradient))

@@ -21,6 +21,7 @@ from headwise.pretrained.measure.comparing import (
     Pull,
     divergences,
     sampled_labels,
+    sampled_pull,
 )
 
 
@@ -39,9 +40,7 @@ class Prediction(Objective):
 
     def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
         """Labels drawn from the model's own predictions."""
-        logits = outputs.logits
-        gradient = sampled_labels(logits.flatten(0, -2), rng)
-        return Pull(logits, gradient.view_as(logits).to(logits.dtype), len(gradient))
+        return sampled_pull(outputs.logits, rng)
 
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """Divergence, summed over the predictions of a sequence."""

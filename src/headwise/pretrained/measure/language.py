@@ -13,6 +13,7 @@ from headwise.pretrained.measure.comparing import (
     Pull,
     divergences,
     sampled_labels,
+    sampled_pull,
     surprises,
 )
 
@@ -25,9 +26,7 @@ class NextToken(Objective):
 
     def pull(self, outputs: Any, inputs: Inputs, rng: np.random.Generator) -> Pull:
         """Labels drawn from the model's own predictions, at every position."""
-        logits = outputs.logits
-        gradient = sampled_labels(logits.flatten(0, -2), rng)
-        return Pull(logits, gradient.view_as(logits).to(logits.dtype), len(gradient))
+        return sampled_pull(outputs.logits, rng)
 
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """Divergence, and both losses, summed over the tokens that have one before them."""

@@ -15,8 +15,8 @@ from headwise.pretrained.adapters import AttentionSite, attention_sites, read_we
 from headwise.pretrained.measure.agreement import prepare, require_described
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.curves import LayerCurves, checked_curves
-from headwise.pretrained.measure.memory import sums_ceiling
-from headwise.pretrained.measure.moments import LayerMoments, collect_moments, passes
+from headwise.pretrained.measure.memory import passes, sums_ceiling
+from headwise.pretrained.measure.moments import LayerMoments, collect_moments
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.measure.store import Kept, Tensors, measurement_key
 from headwise.pretrained.measure.trees import built, flat

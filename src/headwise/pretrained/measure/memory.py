@@ -1,9 +1,11 @@
-"""How much memory the sums of a measurement may take."""
+"""How much memory the sums of a measurement take, and may take."""
 
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from headwise.pretrained.adapters import AttentionSite
 
 _SHARE = 0.5  # of what is free: activations need room too
 _UNKNOWN = 2**28  # where the system does not say
@@ -29,3 +31,26 @@ def free_bytes() -> int:
         if line.startswith("MemAvailable:"):
             return 1024 * int(line.split()[1])
     return int(_UNKNOWN / _SHARE)
+
+
+def statistics_bytes(site: AttentionSite) -> int:
+    """Memory of one layer's sums (float64)."""
+    head = 6 * site.heads * (site.head_dim + 1) ** 2
+    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
+    head += site.hidden**2 + rows**2
+    if not site.rotary:
+        return 8 * head
+    gain = site.kv_heads * (site.group_size * site.head_dim) ** 2
+    return 8 * (head + gain + rows**2 + keys**2 + 2 * site.hidden**2)
+
+
+def passes(sites: list[AttentionSite], memory: int) -> list[list[AttentionSite]]:
+    """The layers in runs whose sums fit into `memory` bytes, never less than one layer."""
+    runs: list[list[AttentionSite]] = []
+    for site in sites:
+        used = sum(statistics_bytes(s) for s in runs[-1]) if runs else 0
+        if runs and used + statistics_bytes(site) <= memory:
+            runs[-1].append(site)
+        else:
+            runs.append([site])
+    return runs

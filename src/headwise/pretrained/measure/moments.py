@@ -17,7 +17,9 @@ respect to y, so E[g gᵀ] is its curvature at y):
   real and imaginary parts side by side: the gradient with respect to a complex gain on pair p.
   (RoPE turns q and g_q alike, so their product does not see it.);
 - of the layer: mean and E[x xᵀ] of the input, E[c cᵀ] across heads; with RoPE E[g_q g_qᵀ] and
-  E[g_k g_kᵀ] across heads.
+  E[g_k g_kᵀ] across heads;
+- "felt" covariances, of c and with RoPE of x, in which a token counts by its squared gradient (of
+  c; of its queries or keys): a few tokens, such as the first, may be felt by all the others.
 """
 
 from collections.abc import Callable
@@ -58,17 +60,9 @@ class LayerMoments:
     gate_size: Float[Tensor, " heads"]
     all_query_gradient: Float[Tensor, "rows rows"] | None
     all_key_gradient: Float[Tensor, "key_rows key_rows"] | None
-
-
-def statistics_bytes(site: AttentionSite) -> int:
-    """Memory of one layer's sums (float64)."""
-    head = 5 * site.heads * (site.head_dim + 1) ** 2
-    rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
-    head += site.hidden**2 + rows**2
-    if not site.rotary:
-        return 8 * head
-    gain = site.kv_heads * (site.group_size * site.head_dim) ** 2
-    return 8 * (head + gain + rows**2 + keys**2)
+    felt_context: Float[Tensor, "heads dim dim"]
+    felt_by_query: Float[Tensor, "hidden hidden"] | None
+    felt_by_key: Float[Tensor, "hidden hidden"] | None
 
 
 class _Sums:
@@ -129,21 +123,32 @@ class _Sums:
         self.add("input", x.T @ x)
         if not self.site.rotary:
             return output
-        return self._on_projection("all_query_gradient", self.site.query, output)
+        return self._on_projection("query", self.site.query, x, output)
 
     def _on_key(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        return self._on_projection("all_key_gradient", self.site.key, output)
+        x = inputs[0].detach().flatten(0, -2).float()
+        return self._on_projection("key", self.site.key, x, output)
 
-    def _on_projection(self, name: str, projection: Projection, output: Tensor) -> Tensor:
+    def _on_projection(
+        self, role: str, projection: Projection, x: Tensor, output: Tensor
+    ) -> Tensor:
         """Gradients of all heads' rows together, for factors that they share."""
         output = _tracked(output)
 
         def on_gradient(gradient: Tensor) -> None:
             flat = paired(self.site, projection.columns(gradient)).flatten(0, -2).float()
-            self.add(name, flat.T @ flat)
+            self.add(f"all_{role}_gradient", flat.T @ flat)
+            self._add_felt(f"felt_by_{role}", x, flat)
 
         _on_gradient(output, on_gradient)
         return output
+
+    def _add_felt(self, name: str, value: Tensor, gradient: Tensor) -> None:
+        weight = gradient.square().sum(-1, keepdim=True)
+        weighted = weight * value
+        self.add(f"{name}_weight", weight.sum(-2))
+        self.add(f"{name}_mean", weighted.sum(-2))
+        self.add(name, weighted.mT @ value)
 
     def _on_context(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         dim, sequences = self.site.head_dim, inputs[0].shape[0]
@@ -156,6 +161,7 @@ class _Sums:
         def on_gradient(gradient: Tensor) -> None:
             by_head = _by_head(gradient, dim)
             self.add("context_gradient", by_head.mT @ by_head)
+            self._add_felt("felt_context", context, by_head)
             products = (context * by_head).sum(-1, keepdim=True)
             gate = torch.cat([products, by_head], dim=-1)
             gate = torch.unflatten(gate, 1, (sequences, -1)).sum(2)
@@ -167,6 +173,12 @@ class _Sums:
     def moments(self) -> LayerMoments:
         def mean(name: str, count: int) -> Tensor:
             return self.totals[name] / count
+
+        def felt(name: str) -> Tensor:
+            weight = self.totals[f"{name}_weight"].clamp(min=1e-300)
+            average = self.totals[f"{name}_mean"] / weight
+            square = self.totals[name] / weight.unsqueeze(-1)
+            return square - average.unsqueeze(-1) * average.unsqueeze(-2)
 
         tokens, units = self.tokens, self.units
         rotary = self.site.rotary
@@ -184,6 +196,9 @@ class _Sums:
             gate_size=mean("gate_size", units),
             all_query_gradient=mean("all_query_gradient", units) if rotary else None,
             all_key_gradient=mean("all_key_gradient", units) if rotary else None,
+            felt_context=felt("felt_context"),
+            felt_by_query=felt("felt_by_query") if rotary else None,
+            felt_by_key=felt("felt_by_key") if rotary else None,
         )
 
 
@@ -279,15 +294,3 @@ def _restored(sums: list[_Sums], tensors: dict[str, Tensor] | None) -> int:
         index, name = key.split(".", 1)
         sums[int(index)].totals[name] = total
     return int(counts[0][0])
-
-
-def passes(sites: list[AttentionSite], memory: int) -> list[list[AttentionSite]]:
-    """The layers in runs whose sums fit into `memory` bytes, never less than one layer."""
-    runs: list[list[AttentionSite]] = []
-    for site in sites:
-        used = sum(statistics_bytes(s) for s in runs[-1]) if runs else 0
-        if runs and used + statistics_bytes(site) <= memory:
-            runs[-1].append(site)
-        else:
-            runs.append([site])
-    return runs

@@ -130,6 +130,9 @@ def _config(name: str | Path) -> Any:
             f"{name} is neither a folder with a model that transformers can open nor a model on "
             f"the hub: {_first_line(error)}"
         ) from error
+    names = getattr(config, "architectures", None) or []
+    listed = isinstance(names, list) and all(isinstance(each, str) for each in names)
+    require(listed, f"{name}: 'architectures' in config.json is {names!r}; it is a list of names")
     require_supported(config)
     return config
 

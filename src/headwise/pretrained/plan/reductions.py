@@ -76,17 +76,35 @@ def reduce_layer(
     assert moments.input_mean is not None
     assert moments.all_query_gradient is not None
     assert moments.all_key_gradient is not None
+    assert moments.felt_by_query is not None
+    assert moments.felt_by_key is not None
     covariance = moments.input - torch.outer(moments.input_mean, moments.input_mean)
-    root = square_root(covariance)
     return LayerReductions(
         weights,
         moments,
         values,
         None,
         [order_pairs(gain, site.group_size) for gain in moments.gain],
-        factorise(weights.query.weight, root, moments.all_query_gradient),
-        factorise(weights.key.weight, root, moments.all_key_gradient),
+        factorise(
+            weights.query.weight,
+            square_root(weighed(covariance, moments.felt_by_query)),
+            moments.all_query_gradient,
+        ),
+        factorise(
+            weights.key.weight,
+            square_root(weighed(covariance, moments.felt_by_key)),
+            moments.all_key_gradient,
+        ),
     )
+
+
+def weighed(plain: Tensor, felt: Tensor) -> Tensor:
+    """The mean of the two covariances.
+
+    Where value and gradient are not independent, the one weighted by squared gradients is nearer
+    to the truth, and noisier: it rests on few tokens.
+    """
+    return (plain + felt) / 2
 
 
 def square_root(moment: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*batch n n"]:
@@ -130,7 +148,7 @@ def value_narrowing(site: AttentionSite, moments: LayerMoments) -> Narrowing:
     group = (-1, site.group_size)
     return narrowing(
         torch.unflatten(moments.context_gradient, 0, group).sum(1),
-        torch.unflatten(centred, 0, group).mean(1),
+        torch.unflatten(weighed(centred, moments.felt_context), 0, group).mean(1),
     )
 
 

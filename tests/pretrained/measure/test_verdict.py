@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import small_material, small_model, word_tokenizer
+from small_models import far_from_zero, small_material, small_model, word_tokenizer
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import headwise
@@ -26,11 +26,7 @@ def headed(config: str, model: str, **options: Any) -> Any:
     shape |= {"intermediate_size": 48, "max_position_embeddings": 64}
     torch.manual_seed(3)
     made = getattr(transformers, model)(getattr(transformers, config)(**shape | options)).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(std=1.5 / parameter.shape[-1] ** 0.5)
-    return made
+    return far_from_zero(made)
 
 
 def common_words() -> Any:

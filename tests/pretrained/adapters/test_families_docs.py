@@ -8,7 +8,7 @@ import torch
 
 from headwise.pretrained import FAMILIES
 
-PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
+PAGE = Path(__file__).parents[3] / "docs" / "adapters.md"
 
 
 def test_a_family_is_added_as_the_page_says(

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, measured, small_material, small_model, word_tokenizer
+from small_models import (
+    FAMILIES,
+    far_from_zero,
+    measured,
+    small_material,
+    small_model,
+    word_tokenizer,
+)
 from tokenizers import processors
 from torch import nn
 
@@ -20,11 +27,7 @@ def of_class(family: str, name: str, **changes: Any) -> Any:
     config, _, options = FAMILIES[family]
     torch.manual_seed(2)
     model = getattr(transformers, name)(getattr(transformers, config)(**options | changes)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(std=1.5 / parameter.shape[-1] ** 0.5)
-    return model
+    return far_from_zero(model)
 
 
 def halved(model: Any, material: Material | None = None) -> Any:

@@ -1,0 +1,137 @@
+"""Try a plan layer by layer, and correct what was predicted by what the whole model shows.
+
+A prediction weighs all tokens alike. A few may matter more than all others, such as the first one,
+where many heads rest, and then a cut that looks cheap is not. Damage adds up over layers, so each
+layer's values, queries and keys are cut alone, as the plan has them, and the true damage tells by
+how much the curves there are wrong.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headwise.core.progress import OnProgress, quiet
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.measure.curves import LayerCurves
+from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.model.apply import replace_attention
+from headwise.pretrained.model.cut import cut_layer
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.shapes import LayerShape, full_shape
+from headwise.pretrained.text.calibration import few_tokens, to_device
+
+_TOKENS = 40_000  # through the model in all
+_FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
+_FLOOR = 0.01  # of an average cut's damage: less than that is not worth a correction
+_LEAST, _LARGEST = 0.25, 1e3  # a correction's range
+
+
+def tried(
+    model: Any,
+    measurement: Measurement,
+    plan: CompressionPlan,
+    batches: list[dict[str, Tensor]],
+    on_progress: OnProgress = quiet,
+) -> Measurement:
+    """The measurement with its curves scaled to the damage that each part of the plan does."""
+    cuts = [
+        (layer, role, shape)
+        for layer, site in enumerate(measurement.sites)
+        for role, shape in _alone(site, plan.layers[layer])
+    ]
+    if not cuts:
+        return measurement
+    some = few_tokens(batches, min(_MOST, max(_FEWEST, _TOKENS // len(cuts))), _LENGTH)
+    said = [_predicted(measurement.curves[layer], role, shape) for layer, role, shape in cuts]
+    floor = _FLOOR * sum(said) / len(said) + 1e-300
+    trial = _Trial(model, measurement, some)
+    scales: list[dict[str, float]] = [{} for _ in measurement.sites]
+    for done, ((layer, role, shape), expected) in enumerate(zip(cuts, said, strict=True), start=1):
+        found = trial.damage(layer, shape)
+        scale = (found + floor) / (expected + floor)
+        scales[layer][role] = min(max(scale, _LEAST), _LARGEST)
+        on_progress(done / len(cuts), "trying each cut alone")
+    curves = [_scaled(each, scale) for each, scale in zip(measurement.curves, scales, strict=True)]
+    return replace(measurement, curves=curves)
+
+
+class _Trial:
+    """A copy of the model, in which a layer at a time is cut and put back."""
+
+    def __init__(
+        self, model: Any, measurement: Measurement, batches: list[dict[str, Tensor]]
+    ) -> None:
+        self.model, self.measurement = copy.deepcopy(model), measurement
+        self.batches = list(to_device(batches, next(model.parameters()).device))
+        with torch.no_grad():
+            self.originals = [model(**batch) for batch in self.batches]
+
+    @torch.no_grad()
+    def damage(self, layer: int, shape: LayerShape) -> float:
+        site = self.measurement.sites[layer]
+        paths = [site.path] if site.output_inside else [site.path, site.output]
+        whole = {path: self.model.get_submodule(path) for path in paths}
+        damage, units = 0.0, 0.0
+        try:
+            cut = cut_layer(site, self.measurement.reductions[layer], shape)
+            replace_attention(self.model, site, cut)
+            for batch, original in zip(self.batches, self.originals, strict=True):
+                compared = self.measurement.objective.compare(original, self.model(**batch), batch)
+                damage += float(compared.damage.sum())
+                units += float(compared.units.sum())
+        finally:
+            for path, module in whole.items():
+                self.model.set_submodule(path, module)
+        return damage / units
+
+
+def _alone(site: AttentionSite, shape: LayerShape) -> Iterator[tuple[str, LayerShape]]:
+    """What the shape does to values, to queries and to keys, each as a shape of its own."""
+    whole = full_shape(site)
+    pairs = list(zip(shape.groups, whole.groups, strict=True))
+    values = tuple(
+        replace(group, qk_dim=full.qk_dim) if group.heads else group for group, full in pairs
+    )
+    if values != whole.groups:
+        yield "values", LayerShape(groups=values, padded=shape.padded)
+    queries = tuple(
+        replace(full, qk_dim=group.qk_dim) if group.heads else full for group, full in pairs
+    )
+    if queries != whole.groups:
+        yield "queries", LayerShape(groups=queries, padded=shape.padded)
+    if shape.query_rank is not None:
+        yield "query_factor", replace(whole, query_rank=shape.query_rank)
+    if shape.key_rank is not None:
+        yield "key_factor", replace(whole, key_rank=shape.key_rank)
+
+
+def _predicted(curves: LayerCurves, role: str, shape: LayerShape) -> float:
+    if role == "values":
+        sizes = [group.v_dim if group.heads else 0 for group in shape.groups]
+        return sum(float(c[size]) for c, size in zip(curves.values, sizes, strict=True))
+    if role == "queries":
+        sizes = [group.qk_dim for group in shape.groups]
+        return sum(float(c[size]) for c, size in zip(curves.queries, sizes, strict=True))
+    rank = shape.query_rank if role == "query_factor" else shape.key_rank
+    return float(getattr(curves, role)[rank])
+
+
+def _scaled(curves: LayerCurves, scales: dict[str, float]) -> LayerCurves:
+    def times(role: str) -> Callable[[Any], Any]:
+        return lambda curve: curve * scales.get(role, 1.0)
+
+    factors = {
+        role: times(role)(getattr(curves, role))
+        for role in ("query_factor", "key_factor")
+        if role in scales
+    }
+    return replace(
+        curves,
+        values=[times("values")(curve) for curve in curves.values],
+        queries=[times("queries")(curve) for curve in curves.queries],
+        **factors,
+    )

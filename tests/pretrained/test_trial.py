@@ -1,0 +1,61 @@
+"""Cuts are tried one by one, and the curves then say what the whole model lost."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from small_models import measured
+
+from headwise.pretrained import Budget, apply_plan, compress, make_plan
+from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.plan.plan_file import CompressionPlan
+from headwise.pretrained.plan.shapes import full_shape
+from headwise.pretrained.text.calibration import few_tokens
+from headwise.pretrained.trial import tried
+
+
+@torch.no_grad()
+def own_damage(model: Any, changed: Any, measurement: Measurement, batches: list[Any]) -> float:
+    compared = [
+        measurement.objective.compare(model(**batch), changed(**batch), batch) for batch in batches
+    ]
+    return float(sum(c.damage.sum() for c in compared) / sum(c.units.sum() for c in compared))
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_a_tried_layers_curve_is_the_damage_of_cutting_it_alone(family: str) -> None:
+    model, material, measurement = measured(family)
+    whole = [full_shape(site) for site in measurement.sites]
+    values = tuple(replace(group, v_dim=group.v_dim // 2) for group in whole[1].groups)
+    layers = (whole[0], replace(whole[1], groups=values), *whole[2:])
+    plan = CompressionPlan(model=measurement.identity, method="fisher", layers=layers)
+    known = tried(model, measurement, plan, material.calibration)
+    said = sum(curve[g.v_dim] for curve, g in zip(known.curves[1].values, values, strict=True))
+    smaller = apply_plan(model, measurement, plan).eval()
+    batches = few_tokens(material.calibration, 2048, 256)
+    assert said == pytest.approx(own_damage(model, smaller, measurement, batches), rel=0.02)
+    before, after = measurement.curves[0], known.curves[0]
+    assert all((a == b).all() for a, b in zip(before.values, after.values, strict=True))
+
+
+def test_compress_plans_with_what_was_tried() -> None:
+    model, material, measurement = measured("llama")
+    first = make_plan(measurement, Budget(0.5))
+    known = tried(model, measurement, first, material.calibration)
+    result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
+    assert result.plan.layers == make_plan(known, Budget(0.5)).layers
+
+
+def test_trying_leaves_the_model_as_it_was() -> None:
+    model, material, measurement = measured("t5")
+    kinds = [type(module) for module in model.modules()]
+    plan = make_plan(measurement, Budget(0.5))
+    tried(model, measurement, plan, material.calibration)
+    assert kinds == [type(module) for module in model.modules()]
+
+
+def test_nothing_to_cut_is_nothing_to_try() -> None:
+    model, material, measurement = measured("llama")
+    plan = make_plan(measurement, Budget(1.0))
+    assert tried(model, measurement, plan, material.calibration) is measurement
