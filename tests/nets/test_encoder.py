@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,17 +129,8 @@ def as_torch(shape: EncoderShape, params: dict[str, Tensor]) -> nn.TransformerEn
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("keys", ["all", "earlier"])
 def test_the_plain_encoder_is_torchs(norm_first: bool, keys: str) -> None:
-    shape = EncoderShape.plain(
-        token_dim=3,
-        outputs=2,
-        width=8,
-        heads=2,
-        layers=2,
-        ffn=12,
-        norm_first=norm_first,
-        keys=keys,  # type: ignore[arg-type]
-        positions=7,
-    )
+    sizes: Any = {"token_dim": 3, "outputs": 2, "width": 8, "heads": 2, "layers": 2, "ffn": 12}
+    shape = EncoderShape.plain(**sizes, norm_first=norm_first, keys=keys, positions=7)
     params = randomised(shape)
     inputs = torch.from_numpy(np.random.default_rng(1).normal(size=(4, 6, 3)).astype(np.float32))
     stream = inputs @ params["into.weight"].T + params["into.bias"] + params["positions"][:6]

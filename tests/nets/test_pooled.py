@@ -148,6 +148,8 @@ def test_equal_variants_have_equal_specifications():
         (lambda: Recurrence(state=0), "state is 0"),
         (lambda: Recurrence(state=True), "state is True"),
         (lambda: Convolutions(layers=99), "layers is 99"),
+        (lambda: Convolutions.reaching(32, kernel=1), "kernel is 1"),  # would never get there
+        (lambda: Convolutions.reaching(0), "length is 0"),
         (lambda: StateSpace(state=1.5), "state is 1.5"),
         (lambda: SetPooling(kind="median"), "'max' or 'mean'"),
         (lambda: replace(network(EVERY[0]), embed_dim=0), "embed_dim is 0"),

@@ -62,20 +62,37 @@ def test_it_is_what_x_transformers_computes(variant, options):
     assert (ours[0] - wanted).abs().max() < 1e-6 * wanted.abs().max()
 
 
-def test_lambda_is_what_diff_llama_computes():
-    """transformers' program of the paper: λ by layer, and the difference of maps."""
+def test_differential_heads_are_what_diff_llama_computes():
+    """transformers' program of the paper, without the norm of the heads that ours leave out.
+
+    There, four heads are two differential ones; the values of one are those of two heads.
+    """
     diffllama = pytest.importorskip("transformers.models.diffllama.modeling_diffllama")
     config = diffllama.DiffLlamaConfig(
-        hidden_size=16, num_attention_heads=4, num_key_value_heads=4, head_dim=RANK,
+        hidden_size=12, num_attention_heads=4, num_key_value_heads=4, head_dim=RANK,
         attn_implementation="eager", attention_bias=False,
     )  # fmt: skip
     theirs = diffllama.DiffLlamaAttention(config, layer_idx=2).double()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    theirs.groupnorm = torch.nn.Identity()
+    stream = torch.randn(2, LENGTH, 12, generator=torch.manual_seed(14)).double()
+    hidden = torch.ones(LENGTH, LENGTH).triu(1).double() * -1e30
+    turn = torch.ones(1, LENGTH, RANK).double(), torch.zeros(1, LENGTH, RANK).double()
+    wanted, _ = theirs(stream, turn, hidden[None, None])
+
+    def heads(linear: torch.nn.Linear) -> Tensor:
+        return (stream @ linear.weight.T).unflatten(-1, (4, RANK)).transpose(1, 2)[None]
+
     vectors = torch.stack([getattr(theirs, f"lambda_{part}") for part in ("q1", "k1", "q2", "k2")])
-    ours = DifferentialHeads().subtracted({"layers.2.lambda": vectors[None]}, "layers.2")
-    first = torch.exp((theirs.lambda_q1 * theirs.lambda_k1).sum())
-    second = torch.exp((theirs.lambda_q2 * theirs.lambda_k2).sum())
-    wanted = first - second + theirs.lambda_init
-    assert ours[0].item() == pytest.approx(wanted.item(), abs=1e-12)
+    mixed = mix_heads(
+        DifferentialHeads(), {"layers.2.lambda": vectors[None]}, "layers.2", stream[None],
+        heads(theirs.q_proj) / sqrt(RANK), heads(theirs.k_proj),
+        torch.cat(heads(theirs.v_proj).chunk(2, 2), -1), (hidden == 0)[None],
+    )  # fmt: skip
+    ours = mixed[0].transpose(1, 2).flatten(2) @ theirs.o_proj.weight.T
+    ours = ours * (1 - theirs.lambda_init)
+    assert (ours - wanted).abs().max() < 1e-5 * wanted.abs().max()  # its λ is in single precision
 
 
 def test_linear_attention_is_its_recurrent_form():

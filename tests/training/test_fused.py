@@ -253,11 +253,8 @@ def test_the_kernel_works_here():
     assert available() is None
 
 
-@pytest.mark.parametrize("variant", ["talking", "mixture:1:2", "gated", "differential", "linear"])
-def test_what_the_kernel_has_not_is_said(variant):
+def test_what_the_kernel_has_not_is_said():
     training = Training(steps=1, rate=1e-3)
-    reason = covers(heads_of(variant), training)
-    assert reason is not None
-    assert variant.split(":")[0] in reason
+    assert "pools by linear" in str(covers(heads_of("linear"), training))
     placed = replace(heads_of("banded:2"), positions=8)
     assert "positions" in str(covers(placed, training))

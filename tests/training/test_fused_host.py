@@ -1,5 +1,6 @@
 """The kernel on other CPUs than this one, and its cache."""
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -113,6 +114,22 @@ def test_compiling_is_said_while_it_happens_and_not_again(tmp_path, monkeypatch,
     caplog.clear()
     with host.compiling():
         assert caplog.text == ""
+
+
+def test_ctrl_c_while_llvm_calls_back_stops_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "kernel_folder", lambda: tmp_path)
+
+    @ctypes.CFUNCTYPE(None)
+    def called_back():
+        raise KeyboardInterrupt
+
+    def compile_it():
+        with host.compiling():
+            called_back()
+            raise RuntimeError("no compiled object yet")  # as llvmlite says then
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_it()
 
 
 def test_exp_and_gelu_keep_their_digits():

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from headwise.core.errors import InputError
 from headwise.core.spec import spec
-from headwise.nets import ClassTokenNet, ClassTokenShape
+from headwise.nets import ClassTokenNet, ClassTokenShape, PooledShape
 from headwise.tasks import max_plus_min, sum_of_maxima
 from headwise.training import Outcome, Training, learning_rates, train
 from headwise.training.samples.data import epoch_order
@@ -23,6 +23,7 @@ NETS = {
     "norm": ClassTokenShape.standard(
         token_dim=4, heads=2, head_dim=3, width=9, residual=True, norm=True
     ),
+    "talking": PooledShape.of_heads(token_dim=4, heads=2, head_dim=3, width=9, variant="talking"),
 }
 
 
@@ -37,7 +38,10 @@ def same(first: Outcome, second: Outcome) -> bool:
 @pytest.mark.parametrize("training", [SHORT, replace(SHORT, samples=0)], ids=["fixed", "fresh"])
 @pytest.mark.parametrize("engine", ["", "stacked"], ids=["fastest", "stacked"])
 def test_a_member_does_not_depend_on_its_neighbours(
-    engine: str, net: ClassTokenShape, training: Training, monkeypatch: pytest.MonkeyPatch
+    engine: str,
+    net: ClassTokenShape | PooledShape,
+    training: Training,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEADWISE_ENGINE", engine)
     together = train(TASK, net, training, seeds=[0, 1, 2, 3])

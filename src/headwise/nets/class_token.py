@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.core.spec import spec
+from headwise.core.spec import added, spec
 from headwise.nets.attention import attend
 from headwise.nets.base import LayeredShape, Net
 from headwise.nets.folded import attend_folded, embed_hidden
@@ -29,7 +29,7 @@ from headwise.nets.layers import (
     split_heads,
 )
 from headwise.nets.shape import AttentionShape, MLPShape
-from headwise.nets.start import start_weights
+from headwise.nets.start import Start, start_weights
 
 _Queries = Float[Tensor, "members batch queries dim"]
 _Tokens = Float[Tensor, "members batch tokens dim"]
@@ -42,7 +42,10 @@ class ClassTokenShape(LayeredShape):
     Tokens are embedded by an MLP, a trainable class token is appended, attention layers follow,
     and a second MLP reads the class token. `positions` is 0, or the length up to which a learned
     table of positions reaches: "add" adds it to the embedded tokens, "concat" appends a one-hot
-    position to the token before the embedding. `scaled` divides scores by √qk_dim.
+    position to the token before the embedding. `scaled` divides scores by √qk_dim. `between` is the
+    hidden width of a ReLU feed-forward network after every attention layer but the last (0: none),
+    with a residual connection where attention has one. With `class_token_waits` only the last layer
+    changes the class token. `start` is how weights are drawn (`initial_params`).
     """
 
     token_dim: int
@@ -57,6 +60,9 @@ class ClassTokenShape(LayeredShape):
     scaled: bool = True
     residual: bool = False
     norm: bool = False
+    between: int = added(0)
+    class_token_waits: bool = added(False)
+    start: Start = added("small")
 
     def __post_init__(self) -> None:
         for name in ("token_dim", "embed_dim", "outputs"):
@@ -64,6 +70,12 @@ class ClassTokenShape(LayeredShape):
         require(len(self.layers) >= 1, "a class-token network has at least one attention layer")
         require(self.positions >= 0, "positions is 0 (none) or a number of positions")
         require(self.position_kind in ("add", "concat"), "position_kind is 'add' or 'concat'")
+        require(self.start in ("small", "torch"), "start is 'small' or 'torch'")
+        require(self.between >= 0, "between is 0 (no feed-forward network) or its hidden width")
+        require(
+            len(self.layers) > 1 or not (self.between or self.class_token_waits),
+            "between and class_token_waits are about what lies between two layers; there is one",
+        )
 
     @classmethod
     def standard(
@@ -121,6 +133,8 @@ class ClassTokenShape(LayeredShape):
             shapes |= linear_shapes(f"{name}.out", dim, layer.heads * layer.v_dim)
             if self.norm:
                 shapes |= {f"{name}.norm.weight": (dim,), f"{name}.norm.bias": (dim,)}
+            if self.between and index < len(self.layers) - 1:
+                shapes |= mlp_shapes(f"between.{index}", [dim, self.between, dim])
         return shapes | mlp_shapes("readout", [dim, *self.readout.widths, self.outputs])
 
     def params(self) -> dict[str, int]:
@@ -129,6 +143,7 @@ class ClassTokenShape(LayeredShape):
         for name, shape in self.parameter_shapes().items():
             first = name.split(".")[0]
             part = {"embed": "embedding", "positions": "embedding", "readout": "readout"}
+            part["between"] = "embedding"
             counts[part.get(first, "attention")] += prod(shape)
         counts["mlp"] = counts["embedding"] + counts["readout"]
         counts["total"] = counts["mlp"] + counts["attention"]
@@ -139,10 +154,11 @@ class ClassTokenShape(LayeredShape):
 
         The query, key and value maps use Xavier's bound instead, as torch's attention does. Biases
         are zero, the class token is small and the readout's last layer is a tenth of its default.
-        The last three are not cosmetic: with torch's defaults most networks with too few heads
-        stall at a poor plateau on long sequences.
+        The last three are not cosmetic: with torch's defaults, which `start="torch"` keeps (biases
+        as the weights, a class token of variance 1), most networks with too few heads stall at a
+        poor plateau on long sequences.
         """
-        return start_weights(self.parameter_shapes(), len(self.readout.widths), seed)
+        return start_weights(self.parameter_shapes(), len(self.readout.widths), seed, self.start)
 
     def forward(
         self, params: Params, inputs: Float[Tensor, "#members batch length token_dim"]
@@ -192,8 +208,18 @@ class ClassTokenShape(LayeredShape):
         start = params["class_token"][:, None, None].expand(-1, inputs.shape[1], 1, -1)
         stream = torch.cat([tokens, start], 2)
         for index in range(len(self.layers) - 1):
-            stream = self._layer(params, index, stream, stream)
+            after = self._between(params, index, self._layer(params, index, stream, stream))
+            waiting = self.class_token_waits
+            stream = torch.cat([after[:, :, :-1], stream[:, :, -1:]], 2) if waiting else after
         return stream
+
+    def _between(self, params: Params, index: int, stream: _Tokens) -> _Tokens:
+        """The feed-forward network that follows a layer, where there is one."""
+        if not self.between:
+            return stream
+        block = MLPShape(widths=(self.between,), activation="relu")
+        changed = mlp(stream, params, f"between.{index}", block)
+        return stream + changed if self.residual else changed
 
     def _layer(self, params: Params, index: int, queries: _Queries, stream: _Tokens) -> _Queries:
         """A layer in general: the queries attend to all tokens that are keys."""

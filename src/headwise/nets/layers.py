@@ -60,8 +60,8 @@ def activate(
 
 
 def mlp(
-    rows: Float[Tensor, "members batch into"], params: Params, name: str, shape: MLPShape
-) -> Float[Tensor, "members batch out"]:
+    rows: Float[Tensor, "members *batch into"], params: Params, name: str, shape: MLPShape
+) -> Float[Tensor, "members *batch out"]:
     """Hidden layers with their activation, and a last linear map."""
     last = len(shape.widths)
     for index in range(last):

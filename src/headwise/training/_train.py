@@ -17,6 +17,7 @@ from headwise.training.choices.specification import ChoiceTraining
 from headwise.training.outcome import Outcome
 from headwise.training.samples.loop import train_on_samples
 from headwise.training.samples.specification import Training
+from headwise.training.session import Session
 from headwise.training.stream.loop import train_on_stream
 from headwise.training.stream.specification import Streaming
 from headwise.training.text.loop import train_on_text
@@ -54,24 +55,25 @@ def train(
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds are distinct, at least one")
     require(all(seed >= 0 for seed in seeds), "a seed is a whole number, not negative")
     file = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    session = Session(seeds, on_progress, device, file)
     if isinstance(shape, SequenceNetShape):
         _pair(shape, training, Training)
         if not isinstance(task, SequenceTask) or isinstance(task, TokenTask):
             raise _misfit(task, shape, "sequences with one target each, such as Retrieval")
         assert isinstance(training, Training)
-        return train_on_samples(task, shape, training, seeds, on_progress, device)
+        return train_on_samples(task, shape, training, session)
     if isinstance(shape, DecoderShape) and shape.vocabulary:
         _pair(shape, training, TextTraining)
         if not isinstance(task, TextTask):
             raise _misfit(task, shape, "a text, such as Language or TokenArray")
         assert isinstance(training, TextTraining)
-        return train_on_text(task, shape, training, seeds, on_progress, device, file)
+        return train_on_text(task, shape, training, session)
     if isinstance(shape, VisionShape | RankerShape):
         _pair(shape, training, ChoiceTraining)
         if not isinstance(task, ChoiceTask):
             raise _misfit(task, shape, "examples to choose from, such as Images or TextRanking")
         assert isinstance(training, ChoiceTraining)
-        return train_on_choices(task, shape, training, seeds, on_progress, device, file)
+        return train_on_choices(task, shape, training, session)
     require(
         isinstance(shape, TokenNetShape),
         f"{type(shape).__name__} is no network's shape: it has no token_dim, outputs, "
@@ -82,7 +84,7 @@ def train(
     if not isinstance(task, TokenTask):
         raise _misfit(task, shape, "sequences with answers for tokens, such as Neighbours or NGram")
     assert isinstance(training, Streaming)
-    return train_on_stream(task, shape, training, seeds, on_progress, device, file)
+    return train_on_stream(task, shape, training, session)
 
 
 def _pair(shape: NetShape, training: Any, wanted: type[Any]) -> None:

@@ -58,7 +58,19 @@ class FlatAdamW:
         self, losses: Float[Tensor, " members"], leaves: Mapping[str, Tensor], members: slice
     ) -> None:
         """Write the members' gradients of their own losses; an unused parameter has zeros."""
-        gradients = torch.autograd.grad(losses.sum(), list(leaves.values()), materialize_grads=True)
+        self.carry([losses.sum()], [None], leaves, members)
+
+    def carry(
+        self,
+        values: Sequence[Tensor],
+        slopes: Sequence[Tensor | None],
+        leaves: Mapping[str, Tensor],
+        members: slice,
+    ) -> None:
+        """Write the members' gradients, given those of `values` that are functions of them."""
+        gradients = torch.autograd.grad(
+            values, list(leaves.values()), slopes, materialize_grads=True
+        )
         parts = [gradient.flatten(1) for gradient in gradients]
         torch.cat(parts, 1, out=self.gradient[members, : self._total])
 

@@ -31,6 +31,8 @@ class Convolutions(NoExtras):
     @classmethod
     def reaching(cls, length: int, kernel: int = 3) -> "Convolutions":
         """As many layers as it takes for the last token to see `length` tokens."""
+        check_whole(length, "length", 1)
+        check_whole(kernel, "kernel", 2)
         layers = 1
         while 1 + (kernel - 1) * (2**layers - 1) < length:
             layers += 1

@@ -6,6 +6,7 @@ class-token form (`pooling.py`), where the class token is the only query, and th
 (`mixing.py`), where every token is one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -67,6 +68,10 @@ class Variant:
     def active(self, layer: AttentionShape) -> int:
         """How many heads contribute to one token's output."""
         return layer.heads
+
+    def readers(self, layer: AttentionShape) -> Sequence[tuple[int, ...]]:
+        """Of each map of weights, the heads whose output it enters (`combine`); as many of all."""
+        return [(head,) for head in range(layer.heads)]
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
         """Parameters beside the four maps, for a stream of this width."""

@@ -9,6 +9,7 @@ multiplies it by 1 − λ_init; here that is left out, as the networks of the st
 so that λ = 0 is plain attention.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import ClassVar
@@ -33,6 +34,10 @@ class DifferentialHeads(Variant):
     def maps(self, layer: AttentionShape) -> tuple[int, int, int]:
         """Two query and two key maps a head, one value map."""
         return 2 * layer.heads, 2 * layer.heads, layer.heads
+
+    def readers(self, layer: AttentionShape) -> Sequence[tuple[int, ...]]:
+        """Both maps of a head enter its output."""
+        return [(head,) for head in range(layer.heads)] * 2
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
         """λ_q1, λ_k1, λ_q2, λ_k2."""

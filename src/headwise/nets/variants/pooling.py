@@ -10,7 +10,8 @@ done to the directions and to what was pooled, not to T scores:
     S = combine(1)                              the weights' sums, which need not be one
     o_i = gate((W_V,i W) P_i + S_i (W_V,i b₂ + b_V,i))
 
-Only linear attention, whose scores are not linear in the keys, goes through the full form.
+Linear attention, whose scores are not linear in the keys, has a key for every token
+(`pool_by_features`); pooling comes before its value map too.
 """
 
 from math import sqrt
@@ -23,6 +24,7 @@ from headwise.nets.layers import Hidden, Params, linear, split_heads
 from headwise.nets.pool import PoolByScore
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants._variant import Variant
+from headwise.nets.variants.linear import pool_by_features
 from headwise.nets.variants.mixing import from_behind, mix_heads
 
 _LAYER = "layers.0"
@@ -32,27 +34,30 @@ def pool_by_heads(
     variant: Variant, layer: AttentionShape, params: Params, hidden: Hidden, embedding: str
 ) -> Float[Tensor, "members batch both"]:
     """The heads' outputs side by side; `embedding` names the embedding's last map, W₂ and b₂."""
-    if not variant.folds:
-        return pool_by_full_form(variant, layer, params, hidden, embedding)
     queries, keys, _ = variant.maps(layer)
     class_token = params["class_token"].unsqueeze(1)  # (members, 1, dim)
     weight, bias = params[f"{embedding}.weight"], params[f"{embedding}.bias"]
     columns = torch.cat([weight, class_token.mT - bias.unsqueeze(2)], 2)  # W: (members, dim, F)
 
     query = linear(class_token, params, f"{_LAYER}.query") / sqrt(layer.qk_dim)
-    key = _every(params[f"{_LAYER}.key.weight"].unflatten(1, (keys, layer.qk_dim)), queries)
-    directions = (query.view(len(key), queries, 1, -1) @ key).squeeze(2) @ columns  # Wᵀ u_i
-    mixed = variant.mix_scores(params, _LAYER, directions[:, None, :, None]).flatten(1, 3)
-    pooled, own = PoolByScore.apply(
-        hidden,
-        mixed[..., :-1],
-        mixed[..., -1],
-        class_sight(variant, queries, hidden.shape[2], hidden.device),
-        variant.strongest(),
-    )
+    if variant.folds:
+        key = _every(params[f"{_LAYER}.key.weight"].unflatten(1, (keys, layer.qk_dim)), queries)
+        directions = (query.view(len(key), queries, 1, -1) @ key).squeeze(2) @ columns  # Wᵀ u_i
+        mixed = variant.mix_scores(params, _LAYER, directions[:, None, :, None]).flatten(1, 3)
+        pooled, own = PoolByScore.apply(
+            hidden,
+            mixed[..., :-1],
+            mixed[..., -1],
+            class_sight(variant, queries, hidden.shape[2], hidden.device),
+            variant.strongest(),
+        )
+    else:
+        key_map = params[f"{_LAYER}.key.weight"] @ columns  # of (r_t, 0) and (0, 1)
+        shift = linear(bias.unsqueeze(1), params, f"{_LAYER}.key")
+        pooled, own = pool_by_features(hidden, query, key_map, shift, queries)
     pooled = torch.cat([pooled, own.unsqueeze(3)], 3).unsqueeze(3)  # (members, batch, maps, 1, F)
     pooled = variant.combine(params, _LAYER, pooled).squeeze(3)
-    ones = pooled.new_ones(len(key), 1, queries, 1, 1)
+    ones = pooled.new_ones(len(hidden), 1, queries, 1, 1)
     sums = variant.combine(params, _LAYER, ones).squeeze(3)  # (members, 1, heads, 1)
     outputs = _values(variant, layer, params, pooled, sums, columns, bias)
     asking = class_token.unsqueeze(1)

@@ -7,6 +7,7 @@ P_l and P_w are heads × heads, the same for all queries and keys. The mixed sco
 which is plain attention, with a little noise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +28,10 @@ class TalkingHeads(Variant):
     """Heads that are mixed linearly, before the softmax and after it."""
 
     title: ClassVar[str] = "talking"
+
+    def readers(self, layer: AttentionShape) -> Sequence[tuple[int, ...]]:
+        """Every map enters every head's output."""
+        return [tuple(range(layer.heads))] * layer.heads
 
     def extra_shapes(self, layer: AttentionShape, width: int) -> ParameterShapes:
         """P_l and P_w."""

@@ -19,16 +19,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import require
-from headwise.core.progress import OnProgress, quiet
 from headwise.nets import RankerShape, VisionShape
 from headwise.tasks.images import Images
 from headwise.tasks.protocols import ChoiceTask
 from headwise.tasks.text_ranking import TextRanking
-from headwise.training.checkpoint import Checkpoint
 from headwise.training.choices.data import dropout, rows_of_step
 from headwise.training.choices.specification import ChoiceTraining
 from headwise.training.ensemble import Ensemble
+from headwise.training.fits import check_token_dim
 from headwise.training.outcome import Outcome, make_outcome
+from headwise.training.session import Session
 from headwise.training.state import TrainingState
 
 ChoosingShape = VisionShape | RankerShape
@@ -42,13 +42,7 @@ _NUMBERS_AT_ONCE = 1 << 22  # bounds the examples that are evaluated at once
 
 
 def train_on_choices(
-    task: ChoiceTask,
-    shape: ChoosingShape,
-    training: ChoiceTraining,
-    seeds: Sequence[int],
-    on_progress: OnProgress = quiet,
-    device: str = "cpu",
-    file: Checkpoint | None = None,
+    task: ChoiceTask, shape: ChoosingShape, training: ChoiceTraining, session: Session
 ) -> list[Outcome]:
     """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
 
@@ -57,12 +51,13 @@ def train_on_choices(
     """
     check_fits(task, shape)
     task.check()
+    seeds, device = session.seeds, session.device
     stacked = device != "cpu" or stackable(shape)
-    wanted, seeds = seeds, [*seeds, *seeds] if stacked and len(seeds) == 1 else seeds
+    seeds = [*seeds, *seeds] if stacked and len(seeds) == 1 else seeds
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stacked)
     work = (task, shape, training, tuple(seeds))
-    state = TrainingState(ensemble, work, file or Checkpoint(None))
+    state = TrainingState(ensemble, work, session.file)
     state.load()
     scored: list[Scores] = []
 
@@ -81,7 +76,7 @@ def train_on_choices(
         scored[:] = evaluate(ensemble, task, False, device)
         return [1 - score.accuracy for score in scored]
 
-    state.run(training, step, errors, on_progress)
+    state.run(training, step, errors, session.on_progress)
     speed = len(seeds) * training.steps * training.batch / state.seconds
     held_out = evaluate(ensemble, task, True, device)
     made = [
@@ -90,7 +85,7 @@ def train_on_choices(
             seeds, state.curves, ensemble.params(), scored, held_out, strict=True
         )
     ]
-    return made[: len(wanted)]
+    return made[: len(session.seeds)]
 
 
 @dataclass(frozen=True)
@@ -166,10 +161,7 @@ def check_fits(task: ChoiceTask, shape: ChoosingShape) -> None:
             task.packing == shape.packing,
             f"the task is packed as {task.packing}, the network reads {shape.packing}",
         )
-    require(
-        task.token_dim == shape.token_dim,
-        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
-    )
+    check_token_dim(task, shape)
 
 
 def _outcome(

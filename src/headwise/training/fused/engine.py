@@ -13,7 +13,7 @@ from headwise.nets import ClassTokenShape
 from headwise.nets.pooled import SequenceNetShape
 from headwise.training.fused.form import kernel_form, reach_of
 from headwise.training.fused.layout import Layout, aligned, lay_out, locate, view
-from headwise.training.fused.scope import covers
+from headwise.training.fused.scope import covers, tied
 from headwise.training.fused.step import CROSS_ENTROPY, MSE, run
 from headwise.training.samples.engine import Dataset, Losses, Order, Rates
 from headwise.training.samples.specification import Training
@@ -36,6 +36,7 @@ class FusedEngine:
         """Start from the given parameters, one mapping a member."""
         reason = covers(shape, training)
         require(reason is None, f"the fused engine does not fit: {reason}")
+        require(not tied(shape), "heads of tied weights are trained by samples.tied's engine")
         self._shape, self._training = shape, training
         self._taken = 0
         self._layouts: dict[tuple[int, int], tuple[Layout, np.ndarray]] = {}

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import platform
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -98,7 +99,32 @@ def compiling() -> Iterator[None]:
     with nullcontext() if folder is None else FileLock(folder / "compiling.lock"):
         if folder is None or not any(folder.rglob("*.nbc")):
             _say("compiling the training kernel for this processor, which takes up to a minute")
+        with _hearing_ctrl_c():
+            yield
+
+
+@contextmanager
+def _hearing_ctrl_c() -> Iterator[None]:
+    """Stop when asked to, although LLVM is at work.
+
+    Python acts on a signal when LLVM next calls it back, and there an exception can go nowhere:
+    it would be printed, and the kernel be taken for a broken one.
+    """
+    before, heard = sys.unraisablehook, []
+
+    def hear(lost: "sys.UnraisableHookArgs") -> None:
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            heard.append(lost.exc_value)
+        else:
+            before(lost)
+
+    sys.unraisablehook = hear
+    try:
         yield
+    finally:
+        sys.unraisablehook = before
+        if heard:
+            raise KeyboardInterrupt
 
 
 def _say(sentence: str) -> None:

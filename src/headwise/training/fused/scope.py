@@ -10,13 +10,25 @@ from headwise.training.samples.specification import Training
 COVERED = ("plain", "grouped", "banded", "window", "top-k")
 """Variants of heads that the kernel has."""
 
+TIED = ("talking", "mixture", "gated", "differential")
+"""Variants that are plain heads with tied weights at a class token (`nets/tied.py`)."""
+
+
+def tied(shape: SequenceNetShape) -> bool:
+    """Does the kernel train its plain twin?"""
+    return isinstance(shape, PooledShape) and _title(shape) in TIED
+
+
+def _title(shape: PooledShape) -> str:
+    return shape.pooling.model.split(":")[0]
+
 
 def covers(shape: SequenceNetShape, training: Training) -> str | None:
     """Why the fused engine cannot train such a network; None if it can."""
     if isinstance(shape, PooledShape):
-        title = shape.pooling.model.split(":")[0]
-        if title not in COVERED:
-            return f"the network pools by {title}; the kernel has {', '.join(COVERED)} heads"
+        title, known = _title(shape), (*COVERED, *TIED)
+        if title not in known:
+            return f"the network pools by {title}; the kernel has {', '.join(known)} heads"
     if len(shape.attention_layers) != 1:
         return (
             f"the network has {len(shape.attention_layers)} attention layers; the kernel does one"
@@ -48,6 +60,11 @@ def available() -> str | None:
     except Exception as error:  # whatever goes wrong here, the other engine still works
         return f"the compiled kernel does not work here: {type(error).__name__}: {error}"
     return None
+
+
+def load_tied_engine() -> Any:
+    """The module of the engine for tied weights, by name for the same reason."""
+    return named("headwise.training.samples.tied")
 
 
 def load_engine() -> Any:

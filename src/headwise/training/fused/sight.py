@@ -8,7 +8,7 @@ import numpy as np
 from headwise.training.fused.host import LANES, inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory, part
-from headwise.training.fused.simd import splat, store
+from headwise.training.fused.simd import load, maximum, minimum, replaced_below, splat, store
 
 MINUS_INFINITY = np.float32(-np.inf)
 
@@ -50,32 +50,29 @@ def keep_strongest(
 ) -> None:
     """Of a pack's scores, the class token's among them, the `kept` largest of each head.
 
-    `best` is room for that many numbers, kept in falling order while a lane is read.
+    `best` is room for that many vectors, in falling order lane by lane: a score goes down the list,
+    swapped wherever it is the larger one.
     """
-    kept = sizes.kept
+    last, hidden = (sizes.kept - 1) * LANES, splat(MINUS_INFINITY)
     for i in range(sizes.heads):
         own = scratch.class_score.at + (pack * sizes.heads + i) * LANES
-        for s in range(LANES):
-            best[:] = MINUS_INFINITY
-            best[0] = memory[own + s]
-            for piece in range(sizes.pieces):
-                _, columns = extent_of(sizes, piece)
-                _, _, attention = piece_of(sizes, scratch, pack, piece)
-                row = attention.at + i * attention.row + s
-                for at in range(row, row + columns * LANES, LANES):
-                    score, place = memory[at], kept - 1
-                    if score > best[place]:
-                        while place > 0 and best[place - 1] < score:
-                            best[place] = best[place - 1]
-                            place -= 1
-                        best[place] = score
-            least = best[kept - 1]
-            if memory[own + s] < least:
-                memory[own + s] = MINUS_INFINITY
-            for piece in range(sizes.pieces):
-                _, columns = extent_of(sizes, piece)
-                _, _, attention = piece_of(sizes, scratch, pack, piece)
-                row = attention.at + i * attention.row + s
-                for at in range(row, row + columns * LANES, LANES):
-                    if memory[at] < least:
-                        memory[at] = MINUS_INFINITY
+        best[:] = MINUS_INFINITY
+        store(best, 0, load(memory, own))
+        for piece in range(sizes.pieces):
+            _, columns = extent_of(sizes, piece)
+            _, _, attention = piece_of(sizes, scratch, pack, piece)
+            row = attention.at + i * attention.row
+            for at in range(row, row + columns * LANES, LANES):
+                score = load(memory, at)
+                for place in range(0, last + LANES, LANES):
+                    held = load(best, place)
+                    store(best, place, maximum(held, score))
+                    score = minimum(held, score)
+        least = load(best, last)
+        store(memory, own, replaced_below(load(memory, own), least, hidden))
+        for piece in range(sizes.pieces):
+            _, columns = extent_of(sizes, piece)
+            _, _, attention = piece_of(sizes, scratch, pack, piece)
+            row = attention.at + i * attention.row
+            for at in range(row, row + columns * LANES, LANES):
+                store(memory, at, replaced_below(load(memory, at), least, hidden))

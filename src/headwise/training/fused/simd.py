@@ -123,6 +123,18 @@ def maximum(builder: Any, a: Any, b: Any) -> Any:
     return emit.at_least(builder, a, b)
 
 
+@operation(VECTOR, VECTOR, VECTOR)
+def minimum(builder: Any, a: Any, b: Any) -> Any:
+    """The smaller of a and b, lane by lane."""
+    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
+
+
+@operation(VECTOR, VECTOR, VECTOR, VECTOR)
+def replaced_below(builder: Any, a: Any, least: Any, other: Any) -> Any:
+    """a, and `other` where a < least, lane by lane."""
+    return builder.select(builder.fcmp_ordered("<", a, least), other, a)
+
+
 @operation(VECTOR, VECTOR)
 def exp(builder: Any, x: Any) -> Any:
     """exp(a) for a ≤ 0."""

@@ -42,7 +42,7 @@ def run(
     `taken` steps were made before. Head i sees the tokens reach[2i] ≤ t < reach[2i + 1].
     """
     learn, starts = rates.size > 0, np.empty(LANES, np.int64)
-    best = np.empty(sizes.kept, np.float32)
+    best = np.empty(sizes.kept * LANES, np.float32)
     for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headwise.core.errors import require
 from headwise.nets.pooled import SequenceNetShape
-from headwise.training.fused.scope import available, covers, load_engine
+from headwise.training.fused.scope import available, covers, load_engine, load_tied_engine, tied
 from headwise.training.samples.engine import Engine
 from headwise.training.samples.specification import Training
 from headwise.training.samples.stacked import StackedEngine, lanes
@@ -32,7 +32,8 @@ def choose_engine(shape: SequenceNetShape, training: Training, device: str) -> t
     if broken is not None:
         _say_once(broken)
         return "stacked", broken
-    return "fused", "one layer on a CPU"
+    how = ", as plain heads with tied weights" if tied(shape) else ""
+    return "fused", f"one layer on a CPU{how}"
 
 
 def make_engine(
@@ -44,6 +45,8 @@ def make_engine(
 ) -> tuple[Engine, str]:
     """The chosen engine, ready, and the reason for the choice."""
     name, reason = choose_engine(shape, training, device)
+    if name == "fused" and tied(shape):  # pooled, and members in lanes
+        return load_tied_engine().TiedEngine(shape, training, params, seeds), reason
     if name == "fused":
         return load_engine().FusedEngine(shape, training, params), reason
     return StackedEngine(shape, training, params, seeds, device), reason
@@ -51,7 +54,7 @@ def make_engine(
 
 def runs_together(shape: SequenceNetShape, training: Training) -> int:
     """How many consecutive seeds of a specification are best trained as one job."""
-    return 1 if covers(shape, training) is None else lanes(shape)
+    return 1 if covers(shape, training) is None and not tied(shape) else lanes(shape)
 
 
 @cache

@@ -8,10 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headwise.core.errors import require
-from headwise.core.progress import OnProgress, quiet
 from headwise.nets.pooled import SequenceNetShape
 from headwise.tasks.protocols import SequenceTask
+from headwise.training.fits import check_token_dim
 from headwise.training.outcome import Outcome, make_outcome
 from headwise.training.samples import data
 from headwise.training.samples.choose import make_engine
@@ -19,6 +18,7 @@ from headwise.training.samples.engine import Dataset
 from headwise.training.samples.specification import Training
 from headwise.training.samples.stacked import lanes, member_loss
 from headwise.training.schedule import evaluation_segments, learning_rates
+from headwise.training.session import Session
 
 VARIANCE, NATS = "share of the target's variance", "nats a sequence"
 
@@ -26,37 +26,30 @@ _FRESH_FLOATS = 1 << 24  # largest block of fresh inputs held at once
 
 
 def train_on_samples(
-    task: SequenceTask,
-    shape: SequenceNetShape,
-    training: Training,
-    seeds: Sequence[int],
-    on_progress: OnProgress = quiet,
-    device: str = "cpu",
+    task: SequenceTask, shape: SequenceNetShape, training: Training, session: Session
 ) -> list[Outcome]:
     """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
 
     Errors are relative to the variance of the target, or, for classes, cross-entropies in nats;
-    the smallest counts. `on_progress` is called after every evaluation.
+    the smallest counts. Progress is reported after every evaluation.
     """
     check_fits(task, shape)
+    seeds = session.seeds
     # The seeds of a block have distinct lanes in a stack; see stacked.py.
     block = lanes(shape)
     blocks = [list(group) for _, group in groupby(sorted(seeds), lambda seed: seed // block)]
     found: dict[int, Outcome] = {}
     for index, together in enumerate(blocks):
-        for fraction, outcomes in _train_block(task, shape, training, together, device):
+        for fraction, outcomes in _train_block(task, shape, training, together, session.device):
             found |= {outcome.seed: outcome for outcome in outcomes}
             done = (index + fraction) / len(blocks)
-            on_progress(done, f"training, {len(found)} of {len(seeds)} seeds done")
+            session.on_progress(done, f"training, {len(found)} of {len(seeds)} seeds done")
     return [found[seed] for seed in seeds]
 
 
 def check_fits(task: SequenceTask, shape: SequenceNetShape) -> None:
     """Refuse a task that the network cannot read."""
-    require(
-        task.token_dim == shape.token_dim,
-        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
-    )
+    check_token_dim(task, shape)
 
 
 def _train_block(

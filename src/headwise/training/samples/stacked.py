@@ -26,11 +26,8 @@ _PREDICT_FLOATS = 1 << 22  # largest hidden layer held at once in prediction
 
 
 def lanes(shape: SequenceNetShape) -> int:
-    """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic.
-
-    Pooled networks are compared in studies of four seeds: empty lanes would cost as much as full.
-    """
-    return 8 if isinstance(shape, ClassTokenShape) and len(shape.layers) == 1 else 4
+    """Members in a stack. One layer is bound by overhead, so more pay; several, by arithmetic."""
+    return 4 if isinstance(shape, ClassTokenShape) and len(shape.layers) > 1 else 8
 
 
 class StackedEngine:
@@ -74,10 +71,14 @@ class StackedEngine:
         outputs = self._shape.forward(self._leaves, inputs)
         loss = member_loss(outputs, targets, self._training.loss)
         self._adamw.gather(loss, self._leaves, slice(self._count))
+        self._move(rate)
+        return loss.detach()
+
+    def _move(self, rate: float) -> None:
+        """AdamW along the gathered gradients, scaled to a norm of at most `clip`."""
         norms = self._adamw.gradient.norm(dim=1, keepdim=True)
         self._adamw.gradient.mul_((self._training.clip / (norms + 1e-6)).clamp(max=1.0))
         self._adamw.step(float(rate))
-        return loss.detach()
 
     def predict(
         self, inputs: Float[Tensor, "count length token_dim"]

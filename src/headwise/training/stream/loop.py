@@ -1,19 +1,17 @@
 """Training token networks on streams: many seeds of one specification in, an outcome a seed out."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.core.progress import OnProgress, quiet
 from headwise.nets.base import TokenNetShape
 from headwise.tasks._measure import score
 from headwise.tasks.protocols import TokenTask
-from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble, stackable
+from headwise.training.fits import check_token_dim
 from headwise.training.outcome import Outcome, make_outcome
+from headwise.training.session import Session
 from headwise.training.state import TrainingState
 from headwise.training.stream.data import Stream, validation_set
 from headwise.training.stream.specification import Streaming
@@ -25,13 +23,7 @@ _PREDICT_ROWS = 512  # sequences in a piece of the validation set
 
 
 def train_on_stream(
-    task: TokenTask,
-    shape: TokenNetShape,
-    training: Streaming,
-    seeds: Sequence[int],
-    on_progress: OnProgress = quiet,
-    device: str = "cpu",
-    file: Checkpoint | None = None,
+    task: TokenTask, shape: TokenNetShape, training: Streaming, session: Session
 ) -> list[Outcome]:
     """Train one network a seed. An outcome depends on (task, shape, training, seed) alone.
 
@@ -40,10 +32,11 @@ def train_on_stream(
     outcome.
     """
     check_fits(task, shape)
+    seeds, device = session.seeds, session.device
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stackable(shape, training))
     work = (task, shape, training, tuple(seeds))
-    state = TrainingState(ensemble, work, file or Checkpoint(None))
+    state = TrainingState(ensemble, work, session.file)
     taken = state.load() * training.batch
     streams = [Stream(task, training.data_seed, seed, taken) for seed in seeds]
     validation = validation_set(task, training.validation, training.data_seed)
@@ -56,7 +49,7 @@ def train_on_stream(
     def evaluate() -> list[float]:
         return _errors(ensemble, task, *validation, device)
 
-    state.run(training, step, evaluate, on_progress, loss_scale=task.scale)
+    state.run(training, step, evaluate, session.on_progress, loss_scale=task.scale)
     engine = "token ensemble", "the only engine for token networks"
     return [
         make_outcome(seed, curve, MEAN_SQUARE, engine, params)
@@ -66,10 +59,7 @@ def train_on_stream(
 
 def check_fits(task: TokenTask, shape: TokenNetShape) -> None:
     """Refuse a task that the network cannot answer, and a network that has no gradient."""
-    require(
-        task.token_dim == shape.token_dim,
-        f"the task's tokens have {task.token_dim} numbers, the network takes {shape.token_dim}",
-    )
+    check_token_dim(task, shape)
     require(
         task.outputs == shape.outputs,
         f"the task's answers have {task.outputs} numbers, the network's outputs {shape.outputs}",

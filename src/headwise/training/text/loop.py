@@ -18,13 +18,12 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
-from headwise.core.progress import OnProgress, quiet
 from headwise.nets import DecoderShape
 from headwise.nets.base import forward_and_penalty
 from headwise.tasks.protocols import TextTask
-from headwise.training.checkpoint import Checkpoint
 from headwise.training.ensemble import Ensemble
 from headwise.training.outcome import Outcome, make_outcome
+from headwise.training.session import Session
 from headwise.training.state import TrainingState
 from headwise.training.text.specification import TextTraining
 
@@ -34,13 +33,7 @@ _LOGITS_AT_ONCE = 1 << 22  # bounds the windows in a piece of the validation set
 
 
 def train_on_text(
-    task: TextTask,
-    shape: DecoderShape,
-    training: TextTraining,
-    seeds: Sequence[int],
-    on_progress: OnProgress = quiet,
-    device: str = "cpu",
-    file: Checkpoint | None = None,
+    task: TextTask, shape: DecoderShape, training: TextTraining, session: Session
 ) -> list[Outcome]:
     """Train one decoder a seed. An outcome depends on (task, shape, training, seed) alone.
 
@@ -48,10 +41,11 @@ def train_on_text(
     file a training that was killed goes on where it was; only its timing differs then.
     """
     check_fits(task, shape)
+    seeds, device = session.seeds, session.device
     initial = [shape.initial_params(seed) for seed in seeds]
     ensemble = Ensemble(shape, training, initial, device, stacked=device != "cpu")
     work = (task, shape, training, tuple(seeds))
-    state = TrainingState(ensemble, work, file or Checkpoint(None))
+    state = TrainingState(ensemble, work, session.file)
     state.load()
     windows = task.validation(training.validation)
     spreads: list[float] = []
@@ -64,7 +58,7 @@ def train_on_text(
         means, spreads[:] = evaluate(ensemble, windows, device)
         return means
 
-    state.run(training, step, errors, on_progress)
+    state.run(training, step, errors, session.on_progress)
     facts = {
         "tokens_per_second": training.steps * training.batch * task.length / state.seconds,
         "flops_per_token": flops_per_token(shape, task.length),

@@ -18,6 +18,7 @@ from headwise.core.spec import spec_hash
 from headwise.nets import DecoderShape
 from headwise.tasks.protocols import TextTask
 from headwise.training.checkpoint import Checkpoint
+from headwise.training.session import Session
 from headwise.training.text.loop import train_on_text
 from headwise.training.text.specification import TextTraining
 
@@ -37,9 +38,8 @@ def trained_weights(
         with FileLock(f"{path}.lock"):
             if not path.exists():
                 checkpoint = path.with_suffix(".checkpoint")
-                file = Checkpoint(checkpoint)
-                device = chosen_device()
-                (made,) = train_on_text(task, shape, training, [seed], on_progress, device, file)
+                alone = Session([seed], on_progress, chosen_device(), Checkpoint(checkpoint))
+                (made,) = train_on_text(task, shape, training, alone)
                 with appearing(path) as scratch:
                     whole = {name: part.contiguous() for name, part in made.params.items()}
                     save_file(whole, scratch)
