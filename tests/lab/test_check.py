@@ -21,7 +21,7 @@ from headwise.lab.result import StudyResult
 from headwise.lab.run import Run
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Figure, IntervalFigure, Study, Tier, Verdict
-from headwise.studies import find_study, run_study
+from headwise.studies import find_study, run_study, show
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -149,6 +149,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, list[Run]] | None, str]] = {
         None,
         "published lacks the column error",
     ),
+    "a tier that is none": ({"tiers": {"quick": dict}}, None, "'quick' is no .*Tier"),
+    "no tiers": ({"tiers": {}}, None, "has no tier 'quick'; it has none"),
+    "a tier that leaves": (
+        {"tiers": {"quick": Tier("", lambda: sys.exit(0))}},
+        None,
+        "cannot be made .SystemExit",
+    ),
+    "a finding that leaves": (
+        {"finding": lambda results: sys.exit(0)},
+        None,
+        "finding cannot be computed",
+    ),
     "no parts": ({}, {}, "no parts"),
     "a part without a title": ({}, {"third": runs(1.0)}, "a part 'third'"),
     "a part without runs": ({}, {"first": []}, "part 'first' has no runs"),
@@ -177,6 +189,20 @@ def test_mistakes_are_found_before_anything_is_stored(name: str, tmp_path: Path)
     with pytest.raises(InputError, match=sentence):
         run_study(study, store=tmp_path / "a.db")
     assert not (tmp_path / "a.db").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tiers": {"quick": dict}},
+        {"tiers": {"quick": Tier("", lambda: {"first": [1, 2]})}},  # type: ignore[list-item, dict-item]
+        {"claims": ("words",)},
+        {"tiers": None},
+    ],
+)
+def test_what_cannot_be_shown_gets_a_sentence(changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="good"):
+        show(replace(GOOD, **changes))
 
 
 def test_a_study_without_published_numbers_is_run_summarised_and_drawn(tmp_path: Path) -> None:

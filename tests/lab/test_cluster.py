@@ -1,6 +1,6 @@
 """A real Ray cluster of two nodes on this machine: the same records, and failures cost one run.
 
-`benchmarks/cluster.py` does the rest: lost nodes, killed tasks and drivers, many runs, overhead.
+`benchmarks/robustness/cluster.py` does the rest: lost nodes, killed tasks, many runs, overhead.
 """
 
 import json

@@ -258,7 +258,7 @@ def test_a_run_that_fails_once_is_like_any_other(
 def test_the_records_of_a_random_study_are_those_known_beforehand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of its 41 runs one dies once and two raise; `benchmarks/cluster_random.py` has more."""
+    """Of 41 runs one dies once, two raise; `benchmarks/robustness/cluster_random.py` has more."""
     monkeypatch.setenv(random_study.MARKS, str(tmp_path))
     study, well, failing = random_study.draw(3)
     result = run_study(study, store=tmp_path / "a.db", jobs=2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from records import finished
 
 from headwise.core.errors import InputError
 from headwise.lab.store import SCHEMA_VERSION, Store
@@ -14,18 +15,7 @@ from headwise.lab.work import Record
 
 
 def record(key: str, seed: int = 0) -> Record:
-    return Record(
-        key=key,
-        specification="{}",
-        seed=seed,
-        status="done",
-        result={"error": 0.1 + 0.2, "curve": [[1, None, 0.5]]},
-        versions={"headwise": "0"},
-        wall_seconds=1.5,
-        cpu_seconds=1.25,
-        cpu="some processor",
-        finished="2026-01-01T00:00:00+00:00",
-    )
+    return finished(key, "{}", seed, {"error": 0.1 + 0.2, "curve": [[1, None, 0.5]]})
 
 
 def test_records_come_back_exactly(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from records import finished
 from test_store import record
 
 from headwise.core.errors import InputError
@@ -33,24 +34,8 @@ def whole_record(seed: int = 0) -> Record:
         training=Training(steps=10, rate=1e-2, samples=64),
         seed=seed,
     )
-    return Record(
-        key=run.key,
-        specification=canonical_json(run),
-        seed=seed,
-        status="done",
-        result={
-            "error": 0.5,
-            "unit": "1",
-            "error_last": 0.5,
-            "best_step": 10,
-            "engine": "none",
-        },
-        versions={"headwise": "0"},
-        wall_seconds=1.0,
-        cpu_seconds=1.0,
-        cpu="some",
-        finished="now",
-    )
+    result = {"error": 0.5, "unit": "1", "error_last": 0.5, "best_step": 10, "engine": "none"}
+    return finished(run.key, canonical_json(run), seed, result)
 
 
 def filled(path: Path) -> Path:

@@ -1,8 +1,8 @@
 """Mistakes in a study are found before its runs, not at the report.
 
 The runs are looked at, and everything that will be computed from the results is computed from a
-made-up table of the same columns: from all of it, from a table without rows, and from each part
-alone, as after an interrupted run.
+made-up table of the same columns: from all of it, from a table without rows, with one row, with
+every other row, and from each part alone, as after an interrupted run.
 """
 
 import json
@@ -28,7 +28,7 @@ def check_study(study: Study, parts: Mapping[str, Sequence[Run]]) -> None:
         _check_study(study, parts)
     except InputError:
         raise
-    except Exception as error:  # a field that is nothing of what a study holds
+    except (Exception, SystemExit) as error:  # a field that is nothing of what a study holds
         raise InputError(f"study {study.name} has a mistake ({_say(error)})") from error
 
 
@@ -177,6 +177,8 @@ def _check_functions(study: Study, table: pd.DataFrame) -> None:
 def _tables(table: pd.DataFrame) -> Iterator[pd.DataFrame]:
     yield table
     yield table.iloc[:0]
+    yield table.iloc[:1]
+    yield table.iloc[::2]
     parts = table["part"].unique()
     if len(parts) > 1:
         for part in parts:
@@ -189,7 +191,7 @@ def _call(
     try:
         with np.errstate(all="ignore"):
             return function(results.copy())
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"study {study.name}: {what} cannot be computed from a table of {len(results)} rows "
             f"({_say(error)}); a table may hold every run, some or none"
@@ -208,5 +210,5 @@ def _has_columns(study: Study, what: str, data: pd.DataFrame, names: Sequence[st
     require(not missing, f"study {study.name}: {what} lacks the column {', '.join(missing)}")
 
 
-def _say(error: Exception) -> str:
+def _say(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -44,7 +44,7 @@ class StudyState:
         return self.finished_runs == self.total_runs
 
     def __str__(self) -> str:
-        said = [f"{self.finished_runs}/{self.total_runs} runs"]
+        said = [f"{self.finished_runs} run{'' if self.finished_runs == 1 else 's'} finished"]
         said += [f"{self.failed_runs} failed"] if self.failed_runs else []
         said += [f"{self.nodes} nodes"] if self.nodes > 1 else []
         pace = self.steps_per_second

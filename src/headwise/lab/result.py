@@ -12,6 +12,7 @@ import pandas as pd
 
 from headwise.core.errors import InputError, require
 from headwise.core.lazy import named
+from headwise.core.lines import fitted
 from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
 from headwise.lab.steadiness import conclude, judge_all
@@ -225,11 +226,13 @@ class StudyResult:
     @property
     def first_title(self) -> str:
         """What the first table shows."""
-        return f"{self.study.score.capitalize()} {self.error.name} over seeds"
+        score = self.error.mean if self.study.score == "mean" else self.study.score
+        return f"{score.capitalize()} of {self.error.name} over seeds"
 
     def __str__(self) -> str:
         head, rows = self.first_rows()
-        lines = [self.first_title, pd.DataFrame(rows, columns=head).to_string(index=False)]
+        shown = fitted(pd.DataFrame(rows, columns=head), len(self.study.rows))
+        lines = [self.first_title, shown]
         lines += [
             f"{verdict.status}: {claim.statement} ({with_confidence(verdict)})"
             for claim, verdict in self.verdicts.items()

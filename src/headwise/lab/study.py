@@ -1,10 +1,10 @@
 """What a study is: data plus pure functions of the result table. It does not run anything."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -24,6 +24,13 @@ class Tier:
 
     price: str
     parts: Callable[[], Parts]
+
+
+def three_tiers(prices: tuple[str, str, str], *parts: Callable[[], Parts]) -> dict[str, Tier]:
+    """The usual tiers: the price of each, and the functions that make their parts."""
+    names = ("quick", "standard", "full")
+    made = zip(names, prices, parts, strict=True)
+    return {name: Tier(price, make) for name, price, make in made}
 
 
 def tiers_of(parts: Callable[[str], Parts], prices: Mapping[str, str]) -> dict[str, Tier]:
@@ -106,11 +113,11 @@ class Figure:
     """Error against `x`, a line for each `colour`; a row of panels for each part.
 
     `panels` maps a part of the study to its title; with `facet`, a panel for each value of that
-    column. Published numbers of a part are drawn beside ours where there are any. `references`
-    makes of our summary, one row a setting, what is drawn on the same axes as dashed lines: rows
-    with the columns of the summary that place them, a `label` and `error_min`. `notes` makes of it
-    what is written into the figure: rows with a `label` and where it stands; a row without
-    `error_min` is a line across all errors.
+    column, called as `facet_titles` says and in that order, where it says so. Published numbers of
+    a part are drawn beside ours where there are any. `references` makes of our summary, one row a
+    setting, what is drawn on the same axes as dashed lines: rows with the columns of the summary
+    that place them, a `label` and `error_min`. `notes` makes of it what is written into the figure:
+    rows with a `label` and where it stands; a row without `error_min` is a line across all errors.
     """
 
     name: str
@@ -121,6 +128,7 @@ class Figure:
     colour: str
     x_log: bool = False
     facet: str | None = None
+    facet_titles: Mapping[Any, str] = field(default_factory=dict)
     references: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     notes: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
@@ -239,9 +247,11 @@ class Study:
         """The tier of that name."""
         require(
             name in self.tiers,
-            f"{self.name} has no tier {name!r}; its tiers are {', '.join(self.tiers)}",
+            f"{self.name} has no tier {name!r}; it has {', '.join(self.tiers) or 'none'}",
         )
-        return self.tiers[name]
+        tier = self.tiers[name]
+        require(isinstance(tier, Tier), f"{self.name}: tier {name!r} is no headwise.lab.study.Tier")
+        return tier
 
     def runs(
         self,
@@ -267,7 +277,7 @@ class Study:
             return {part: list(runs) for part, runs in parts.items()}
         except InputError:
             raise
-        except Exception as error:  # the study's own code, which may be anyone's
+        except (Exception, SystemExit) as error:  # the study's own code, which may be anyone's
             raise InputError(
                 f"study {self.name}: the runs of tier {tier!r} cannot be made "
                 f"({type(error).__name__}: {error})"

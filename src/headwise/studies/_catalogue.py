@@ -13,6 +13,7 @@ from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.studies.allocation.ngram_heads import NGRAM_HEADS
 from headwise.studies.allocation.saturation import SATURATION
 from headwise.studies.allocation.schedules import ALLOCATION
+from headwise.studies.head_count.gaps import HEAD_COUNT_GAPS
 from headwise.studies.head_count.synthetic import HEAD_COUNT
 from headwise.studies.rank.depth import RANK_DEPTH
 from headwise.studies.rank.dimension import RANK_DIMENSION
@@ -28,6 +29,7 @@ STUDIES = {
     study.name: study
     for study in (
         HEAD_COUNT,
+        HEAD_COUNT_GAPS,
         RANK_DEPTH,
         RANK_POINTS,
         RANK_DIMENSION,
@@ -76,9 +78,18 @@ def is_importable(name: str) -> bool:
 def show(study: Study | str) -> dict[str, Any]:
     """What a study asks, its tiers with their prices and runs, and the claims it checks."""
     study = find_study(study) if isinstance(study, str) else study
+    try:
+        return _shown(study)
+    except (AttributeError, TypeError) as error:  # a field that is nothing of what a study holds
+        raise InputError(
+            f"study {study.name} has a mistake ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _shown(study: Study) -> dict[str, Any]:
     tiers = {}
-    for name, tier in study.tiers.items():
-        parts = study.runs(name)
+    for name in study.tiers:
+        tier, parts = study.tier(name), study.runs(name)
         tiers[name] = {
             "price": tier.price,
             "runs": len({run.key for runs in parts.values() for run in runs}),

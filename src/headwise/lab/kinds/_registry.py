@@ -29,6 +29,16 @@ class Quantity:
     compared_by: Literal["ratio", "difference"] = "ratio"
     number: str = ".2e"
 
+    @classmethod
+    def by_difference(cls, name: str, meaning: str, unit: str, number: str) -> "Quantity":
+        """One that is compared by differences."""
+        return cls(name, meaning, unit, "difference", number)
+
+    @property
+    def mean(self) -> str:
+        """The kind of mean over seeds that terminal, page and figure show."""
+        return "geometric mean" if self.compared_by == "ratio" else "mean"
+
     def __str__(self) -> str:
         return f"{self.name} = {self.meaning}."
 

@@ -19,11 +19,10 @@ from headwise.nets import RankerShape, VisionShape
 from headwise.training import ChoiceTraining
 from headwise.training.choices.loop import TOGETHER, check_fits, stackable
 
-_ERROR = Quantity(
-    name="training error",
-    meaning="1 − accuracy on the training examples, without dropout, after the last step",
+_ERROR = Quantity.by_difference(
+    "training error",
+    "1 − accuracy on the training examples, without dropout, after the last step",
     unit="share",
-    compared_by="difference",
     number=".3f",
 )
 

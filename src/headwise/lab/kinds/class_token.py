@@ -40,10 +40,28 @@ def _describe(run: Run) -> dict[str, Any]:
         "layers": len(run.net.layers),
         "residual": run.net.residual,
         "norm": run.net.norm,
+        "between": _between(run.net),
+        "recipe": _recipe(run),
         "params": params["total"],
         "params_mlp": params["mlp"],
         **training_columns(run),
+        "samples": run.training.samples,
+        "start": run.net.start,
     }
+
+
+def _between(net: ClassTokenShape) -> str:
+    """What lies between attention layers, in words."""
+    named = {"residual": net.residual, "feed-forward": net.between > 0}
+    blocks = " and ".join(name for name, there in named.items() if there) or "attention only"
+    return f"{blocks}, class token waits" if net.class_token_waits else blocks
+
+
+def _recipe(run: Run) -> str:
+    """Steps, data and initial weights, in words."""
+    training = run.training
+    data = f"{training.samples:,} sequences" if training.samples else "fresh sequences"
+    return f"{training.steps:,} steps, {data}, {run.net.start} start"
 
 
 CLASS_TOKEN = register(
@@ -52,7 +70,7 @@ CLASS_TOKEN = register(
         error=_ERROR,
         columns=columns(
             "heads head_dim length intrinsic_dim overlap token_dim width layers residual norm "
-            "params params_mlp steps batch rate"
+            "between recipe params params_mlp steps batch rate samples start"
         ),
         describe=_describe,
         perform=train_job,

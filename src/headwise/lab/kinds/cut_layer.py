@@ -16,11 +16,10 @@ from headwise.training import TextTraining
 
 Way = Literal["dimension", "count", "nothing"]
 
-_ERROR = Quantity(
-    name="loss increase",
-    meaning="rise of the held-out loss after the cut, nats a token; negative where the loss fell",
+_ERROR = Quantity.by_difference(
+    "loss increase",
+    "rise of the held-out loss after the cut, nats a token; negative where the loss fell",
     unit="nats a token",
-    compared_by="difference",
     number=".4f",
 )
 

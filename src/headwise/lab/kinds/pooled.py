@@ -1,14 +1,13 @@
 """Kind "pooled": a network that pools a sequence, by heads of a variant or otherwise, trained."""
 
+from dataclasses import replace
 from typing import Any
 
 from headwise.lab.kinds._columns import columns, params_columns, training_columns
-from headwise.lab.kinds._registry import Kind, register
-from headwise.lab.kinds._training import train_job
+from headwise.lab.kinds._registry import register
 from headwise.lab.kinds.class_token import CLASS_TOKEN
 from headwise.lab.run import Run
 from headwise.nets import PooledShape
-from headwise.training import Training
 from headwise.training.samples.choose import runs_together
 
 _COSTS = {"GRU": 14.0, "convolution": 10.0, "state space": 10.0, "linear": 6.0}
@@ -41,18 +40,16 @@ def _describe(run: Run) -> dict[str, Any]:
 
 
 POOLED = register(
-    Kind(
+    replace(
+        CLASS_TOKEN,
         name="pooled",
-        error=CLASS_TOKEN.error,
         columns=columns(
             "model units heads head_dim length intrinsic_dim positions width params "
             "params_attention steps batch rate"
         ),
         describe=_describe,
-        perform=train_job,
         cost=_cost,
-        together=lambda run: runs_together(run.net, run.training),
         nets=(PooledShape,),
-        training=Training,
+        home="",
     )
 )

@@ -15,11 +15,10 @@ from headwise.lab.run import Run
 from headwise.nets.decoder import DecoderShape
 from headwise.training import TextTraining
 
-_ERROR = Quantity(
-    name="held-out loss",
-    meaning="mean cross-entropy of the next token on held-out text, nats a token",
+_ERROR = Quantity.by_difference(
+    "held-out loss",
+    "mean cross-entropy of the next token on held-out text, nats a token",
     unit="nats a token",
-    compared_by="difference",
     number=".4f",
 )
 

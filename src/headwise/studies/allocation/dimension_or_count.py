@@ -8,7 +8,15 @@ import pandas as pd
 from headwise.core.intervals import Interval
 from headwise.lab.kinds.cut_layer import Cut
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.lab.study import (
+    Claim,
+    Conclusion,
+    Figure,
+    IntervalFigure,
+    Study,
+    Verdict,
+    three_tiers,
+)
 from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
 from headwise.training import TextTraining
@@ -33,7 +41,7 @@ def parts(shape: DecoderShape, training: TextTraining, seeds: int) -> dict[str, 
 def quick_parts() -> dict[str, list[Run]]:
     """4 layers of 8 heads of 8, length 64."""
     training = TextTraining(steps=500, rate=0.004, batch=16, validation=64, evaluations=1)
-    return parts(shared.uniform_decoder(4, 8, 8, 64), training, seeds=3)
+    return parts(shared.uniform_decoder(4, 8, 8, 64), training, seeds=4)
 
 
 def standard_parts() -> dict[str, list[Run]]:
@@ -65,6 +73,25 @@ def gaps(pairs: pd.DataFrame) -> pd.Series:
     return (pairs["dimension"] - pairs["count"]).groupby(pairs["layer"]).mean()
 
 
+def gap_rows(results: pd.DataFrame) -> pd.DataFrame:
+    """What a figure draws: narrowing minus removing, by layer and over all, with intervals."""
+    pairs = paired(results)
+    gap = (pairs["dimension"] - pairs["count"]).astype(float)
+    rows = []
+    for keep, here in pairs.groupby("keep"):
+        panel = f"{keep:.0%} of a layer's parameters kept"
+        for layer, of_layer in here.groupby("layer"):
+            found = Interval.of(gap[of_layer.index])
+            rows.append((f"layer {layer}", panel, "one layer", *_drawn(found)))
+        found = Interval.of(gap[here.index].groupby(here["seed"]).mean())
+        rows.append(("all layers", panel, "mean of the layers", *_drawn(found)))
+    return pd.DataFrame(rows, columns=["label", "panel", "group", "mean", "low", "high", "seeds"])
+
+
+def _drawn(found: Interval) -> tuple[float, float, float, int]:
+    return found.mean, found.low, found.high, found.seeds
+
+
 def dimension_is_cheaper(results: pd.DataFrame) -> Verdict:
     """In the mean over layers, shares and seeds, and in at least three quarters of the pairs."""
     pairs = paired(results)
@@ -74,7 +101,7 @@ def dimension_is_cheaper(results: pd.DataFrame) -> Verdict:
     overall = Interval.of((pairs["dimension"] - pairs["count"]).groupby(pairs["seed"]).mean())
     numbers = (
         f"narrowing minus removing heads, nats a token: {overall} over {overall.seeds} seeds; less "
-        f"in {wins:.0%} of {len(pairs)} pairs; by layer {_by_layer(gaps(pairs))}"
+        f"in {wins:.0%} of {len(pairs)} pairs; {_by_layer(gaps(pairs))}"
     )
     if overall.sign == "not told apart":
         return Verdict("cannot tell", numbers)
@@ -132,17 +159,19 @@ def finding(results: pd.DataFrame) -> Conclusion:
     )
 
 
+PRICES = (
+    "about 170 CPU-seconds: 2 minutes on two cores",
+    "about 42 CPU-minutes (estimated): 600 steps",
+    "about 14 CPU-hours (estimated): width 384, length 256",
+)
+
 DIMENSION_OR_COUNT = Study(
     name="dimension-or-count",
     title="Narrower heads or fewer: which loses less?",
     question="At equal parameters, does a trained layer lose less by narrowing its heads or by "
     "removing some?",
     paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 130 CPU-seconds: 1½ minutes on two cores", quick_parts),
-        "standard": Tier("about 42 CPU-minutes (estimated): 600 steps", standard_parts),
-        "full": Tier("about 14 CPU-hours (estimated): width 384, length 256", full_parts),
-    },
+    tiers=three_tiers(PRICES, quick_parts, standard_parts, full_parts),
     parts={
         "cuts": "One layer cut to a share of its parameters, without retraining",
         "training": "Decoders to cut",
@@ -157,6 +186,16 @@ DIMENSION_OR_COUNT = Study(
         Claim("Later layers can do with fewer parameters", "2510.03784", later_layers_cost_less),
     ),
     figures=(
+        IntervalFigure(
+            name="gap",
+            title="Narrowing minus removing heads: left of zero, narrowing costs less",
+            caption="Difference of the held-out losses on the same trained layer; bars: 95 % "
+            "intervals over seeds.",
+            axis="difference of the losses, nats a token",
+            data=gap_rows,
+            zero=True,
+            ordered=True,
+        ),
         Figure(
             name="cuts",
             title="What it costs to remove parameters of one layer",

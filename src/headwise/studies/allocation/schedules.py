@@ -83,34 +83,13 @@ class Size:
         )
 
 
+_QUICK = TextTraining(steps=80, rate=0.01, batch=16, validation=256, evaluations=1)
+_STANDARD = TextTraining(steps=150, rate=0.008, batch=16, validation=400, evaluations=1)
+_FULL = TextTraining(steps=5_000, rate=0.002, batch=32, evaluations=10)
 SIZES = {
-    "quick": Size(
-        layers=4,
-        width=32,
-        heads=4,
-        multiple=2,
-        length=64,
-        training=TextTraining(steps=80, rate=0.01, batch=16, validation=256, evaluations=1),
-        seeds=3,
-    ),
-    "standard": Size(
-        layers=6,
-        width=64,
-        heads=4,
-        multiple=4,
-        length=128,
-        training=TextTraining(steps=150, rate=0.008, batch=16, validation=400, evaluations=1),
-        seeds=4,
-    ),
-    "full": Size(
-        layers=6,
-        width=256,
-        heads=8,
-        multiple=8,
-        length=256,
-        training=TextTraining(steps=5_000, rate=0.002, batch=32, evaluations=10),
-        seeds=5,
-    ),
+    "quick": Size(4, width=32, heads=4, multiple=2, length=64, training=_QUICK, seeds=3),
+    "standard": Size(6, width=64, heads=4, multiple=4, length=128, training=_STANDARD, seeds=4),
+    "full": Size(6, width=256, heads=8, multiple=8, length=256, training=_FULL, seeds=5),
 }
 
 
@@ -215,11 +194,11 @@ ALLOCATION = Study(
     ),
     figures=(
         IntervalFigure(
-            name="loss",
-            title="Held-out loss at equal attention parameters",
-            caption="Mean over seeds with its 95 % interval, nats a byte; left is better.",
-            axis="held-out loss, nats a byte",
-            data=claims.losses,
+            "loss",
+            "Held-out loss at equal attention parameters",
+            "Mean over seeds with its 95 % interval, nats a byte; left is better.",
+            "held-out loss, nats a byte",
+            claims.losses,
         ),
         IntervalFigure(
             name="difference",

@@ -228,7 +228,10 @@ def slow_in_width(results: pd.DataFrame) -> Verdict:
     correlations = {
         (int(heads), int(length)): np.corrcoef(np.log(rows["width"]), -np.log(rows["error"]))[0, 1]
         for (heads, length), rows in best.groupby(["heads", "length"])
+        if len(rows) > 2  # two points always lie on a line
     }
+    if not correlations:
+        return NOT_TESTED
     means = best.groupby(["heads", "length"])["error"].apply(lambda e: np.log(e).mean()).unstack()
     ordered = bool((means.diff(axis=1).iloc[:, 1:] > 0).to_numpy().all())
     holds = ordered and min(correlations.values()) > 0.8

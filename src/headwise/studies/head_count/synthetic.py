@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Claim, Figure, Study, three_tiers
 from headwise.nets import ClassTokenShape
 from headwise.studies.head_count import claims
 from headwise.studies.published import published_tables
@@ -169,16 +169,27 @@ def _by_heads(
     return Figure(name, title, caption, panels, x="heads", colour=colour, notes=notes)
 
 
+def width_figure(title: str) -> Figure:
+    """Error against the hidden width, a panel a length."""
+    caption = "Smallest validation NMSE over seeds against the hidden width N, by length."
+    panels = {"width": "Figures 1b and 4"}
+    return Figure(
+        "width", title, caption, panels, x="width", colour="heads", facet="length", x_log=True
+    )
+
+
+PRICES = (
+    "about 3 CPU-minutes",
+    "about 45 CPU-minutes (estimated)",
+    "about 20 CPU-hours",
+)
+
 HEAD_COUNT = Study(
     name="head-count",
     title="How many heads does a retrieval task need?",
     question="Does the error fall sharply when the heads reach the intrinsic dimension?",
     paper="The Effect of Attention Head Count on Transformer Approximation, arXiv 2510.06662",
-    tiers={
-        "quick": Tier("about 3 CPU-minutes", quick_parts),
-        "standard": Tier("about 45 CPU-minutes (estimated)", standard_parts),
-        "full": Tier("about 20 CPU-hours", full_parts),
-    },
+    tiers=three_tiers(PRICES, quick_parts, standard_parts, full_parts),
     parts=PARTS,
     published=lambda: published_tables(claims.PUBLISHED),
     claims=(
@@ -231,16 +242,7 @@ HEAD_COUNT = Study(
             colour="heads",
             x_log=True,
         ),
-        Figure(
-            name="width",
-            title="With too few heads, width buys little",
-            caption="Smallest validation NMSE over seeds against the hidden width N, by length.",
-            panels={"width": "Figures 1b and 4"},
-            x="width",
-            colour="heads",
-            x_log=True,
-            facet="length",
-        ),
+        width_figure("With too few heads, width buys little"),
         _by_heads(
             "variants",
             "The drop follows the intrinsic dimension",

@@ -6,9 +6,10 @@ import pandas as pd
 
 from headwise.build.neighbours import full_rank_encoder
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Study, Tier
+from headwise.lab.study import Claim
 from headwise.studies.published import as_references
 from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.tasks import measure
 from headwise.training import Streaming
 
@@ -70,19 +71,9 @@ def by_hand(dim: int, points: int) -> float:
     return measure(full_rank_encoder(task), task, sequences=4096).error
 
 
-RANK_DEPTH = Study(
-    name="rank-depth",
-    title="What does it cost to split attention into heads of low rank?",
-    question="At equal parameters, does the error fall with the rank, and does depth help?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 270 CPU-seconds: 2½ minutes on two cores", quick_parts),
-        "standard": Tier(
-            "about 40 CPU-minutes (estimated): cut to d = 16 and two powers of d", standard_parts
-        ),
-        "full": Tier("about 17,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
-    },
-    parts={"depth": "Figure 1: rank × layers × attention parameters"},
+RANK_DEPTH = rank_study(
+    "rank-depth",
+    tiers=(quick_parts, standard_parts, full_parts),
     published=published,
     claims=(
         shared.full_rank_claim("Figure 1", "at equal parameters"),

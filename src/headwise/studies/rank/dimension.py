@@ -3,8 +3,9 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import NOT_TESTED, Claim, Study, Tier, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Verdict
 from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.training import Streaming
 
 SHARES = (0.25, 0.5, 1.0)
@@ -25,7 +26,7 @@ def _runs(
 def quick_parts() -> dict[str, list[Run]]:
     """d = 4, 8, 16 instead of 16 … 256; one layer, w = 1."""
     training = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
-    return {"dimension": _runs((4, 8, 16), 1, 4, training, seeds=3)}
+    return {"dimension": _runs((4, 8, 16), 1, 4, training, seeds=4)}
 
 
 def standard_parts() -> dict[str, list[Run]]:
@@ -57,23 +58,25 @@ def grows_with_dimension(results: pd.DataFrame) -> Verdict:
     return Verdict.of(holds, f"half rank, {numbers}")
 
 
-RANK_DIMENSION = Study(
-    name="rank-dimension",
-    title="Does the cost of low rank depend on the dimension?",
-    question="At equal parameters, how does the error depend on rank and dimension?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 110 CPU-seconds: a minute on two cores", quick_parts),
-        "standard": Tier(
-            "about 40 CPU-minutes (estimated): d up to 32, w = 2, 5000 steps", standard_parts
-        ),
-        "full": Tier("about 11,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
-    },
-    parts={"dimension": "Figure d: rank × dimension"},
+def finding(results: pd.DataFrame) -> Conclusion:
+    """Does the price of half the rank change with the dimension?"""
+    return shared.price_finding(
+        results,
+        "dim",
+        "d",
+        grows="Yes: over full rank, low rank costs more in a higher dimension",
+        falls="Yes: over full rank, low rank costs less in a higher dimension",
+        same="No: low rank costs about as much in a low dimension as in a high one",
+    )
+
+
+RANK_DIMENSION = rank_study(
+    "rank-dimension",
+    tiers=(quick_parts, standard_parts, full_parts),
     claims=(
         shared.full_rank_claim("Figure d", "whatever the dimension"),
         shared.falling_claim("Figure d"),
-        Claim("Half of the rank costs more in higher dimension", "Figure d", grows_with_dimension),
+        Claim("The error at half rank grows with the dimension", "Figure d", grows_with_dimension),
     ),
     figures=(
         shared.rank_figure(
@@ -84,7 +87,7 @@ RANK_DIMENSION = Study(
             colour="dim",
         ),
     ),
-    finding=shared.rank_finding,
+    finding=finding,
     notes=(
         *shared.NOTES,
         "Quick: d = 4, 8, 16, N = 8, one layer, w = 1, feed-forward width 4·d, batch 64, 2500 "

@@ -6,10 +6,11 @@ import pandas as pd
 
 from headwise.lab.kinds import Quantity
 from headwise.lab.run import Run
-from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
+from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Verdict
 from headwise.nets.encoder import EncoderShape
 from headwise.studies.published import as_references
 from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.tasks.regression import InContextRegression
 from headwise.training import Streaming
 
@@ -45,7 +46,7 @@ def quick_parts() -> dict[str, list[Run]]:
     """3 dimensions and 6 shots instead of 20 and 40; 2 layers of width 16 instead of 12 of 48."""
     training = Streaming(steps=3_000, rate=0.005, batch=32, validation=4096)
     task = InContextRegression(dim=3, shots=6)
-    return {"in-context": _runs(task, 16, 2, (1, 2, 4, 16), training, seeds=2)}
+    return {"in-context": _runs(task, 16, 2, (1, 2, 4, 16), training, seeds=4)}
 
 
 def standard_parts() -> dict[str, list[Run]]:
@@ -78,7 +79,9 @@ def many_heads_hurt(results: pd.DataFrame) -> Verdict:
     if len(errors) < 3:
         return NOT_TESTED
     best, most = int(errors.idxmin()), int(errors.index.max())
-    numbers = ", ".join(f"{heads} heads: {error:.3g}" for heads, error in errors.items())
+    numbers = ", ".join(
+        f"{heads} head{'s' * (heads > 1)}: {error:.3g}" for heads, error in errors.items()
+    )
     holds = best < most and errors[most] > shared.HELPS * errors[best]
     return Verdict.of(bool(holds), numbers)
 
@@ -96,30 +99,21 @@ def finding(results: pd.DataFrame) -> Conclusion:
             None,
             "a larger tier",
         )
-    return Conclusion(f"At fixed width {best} heads are best; error by heads: {numbers}.", best)
+    are = "head is" if best == 1 else "heads are"
+    return Conclusion(f"At fixed width {best} {are} best; error by heads: {numbers}.", best)
 
 
-RANK_IN_CONTEXT = Study(
-    name="rank-in-context",
-    title="How many heads should a fixed width have for regression in context?",
-    question="Linear regression in context: does splitting the width into more heads hurt?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 140 CPU-seconds: 1½ minutes on two cores", quick_parts),
-        "standard": Tier(
-            "about 40 CPU-minutes (estimated): 4 dimensions, 8 shots, 3 layers", standard_parts
-        ),
-        "full": Tier("about 1,700 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
-    },
-    parts={"in-context": "In-context linear regression: heads at fixed width"},
+RANK_IN_CONTEXT = rank_study(
+    "rank-in-context",
+    tiers=(quick_parts, standard_parts, full_parts),
     published=published,
     claims=(Claim("At fixed width, many heads hurt", "in-context regression", many_heads_hurt),),
     figures=(
         Figure(
-            name="in-context",
-            title="Regression in context: heads at fixed width",
-            caption="Smallest error over seeds after all shots, relative to answering zero.",
-            panels={"in-context": "in-context linear regression"},
+            "in-context",
+            "Regression in context: heads at fixed width",
+            "Smallest error over seeds after all shots, relative to answering zero.",
+            {"in-context": "in-context linear regression"},
             x="heads",
             colour="layers",
             x_log=True,

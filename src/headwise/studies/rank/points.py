@@ -3,9 +3,10 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Conclusion, Study, Tier
+from headwise.lab.study import Conclusion
 from headwise.studies.published import as_references
 from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.training import Streaming
 
 QUICK = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
@@ -14,7 +15,7 @@ QUICK = Streaming(steps=2_500, rate=0.02, batch=64, validation=2048)
 def quick_parts() -> dict[str, list[Run]]:
     """d = 8 instead of 64, w = 1 instead of 64, one layer."""
     tasks = [shared.farthest(8, points) for points in (4, 8, 16)]
-    return {"points": shared.encoder_runs(tasks, (1, 2, 4, 8), (1,), (1,), QUICK, seeds=3, ffn=32)}
+    return {"points": shared.encoder_runs(tasks, (1, 2, 4, 8), (1,), (1,), QUICK, seeds=4, ffn=32)}
 
 
 def standard_parts() -> dict[str, list[Run]]:
@@ -54,35 +55,19 @@ def references(ours: pd.DataFrame) -> pd.DataFrame:
 
 def finding(results: pd.DataFrame) -> Conclusion:
     """Does the price of half the rank grow with the number of points?"""
-    prices = shared.half_over_full(results[results["layers"] == 1])
-    by_points = prices.groupby(level="points").min()
-    if len(by_points) < 2:
-        return Conclusion("Half and full rank are not finished.", None, "finishing the study")
-    listed = ", ".join(f"N = {points}: {ratio:.1f}×" for points, ratio in by_points.items())
-    few, many = float(by_points.iloc[0]), float(by_points.iloc[-1])
-    where = f"error at half rank over full rank, one layer, {listed}"
-    if many >= shared.HELPS * few:
-        answer = "Yes: low rank costs more with more points"
-    elif few >= shared.HELPS * many:
-        answer = "No: low rank costs less with more points"
-    else:
-        answer = "No: low rank costs about as much with few points as with many"
-    return Conclusion(f"{answer} ({where}).", round(many), answer=answer)
+    return shared.price_finding(
+        results,
+        "points",
+        "N",
+        grows="Yes: low rank costs more with more points",
+        falls="No: low rank costs less with more points",
+        same="No: low rank costs about as much with few points as with many",
+    )
 
 
-RANK_POINTS = Study(
-    name="rank-points",
-    title="Does low rank cost more when there are more points?",
-    question="At equal parameters, how does the error depend on rank and number of points?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 190 CPU-seconds: 1½ minutes on two cores", quick_parts),
-        "standard": Tier(
-            "about 40 CPU-minutes (estimated): d = 16, w = 2, 3600 steps", standard_parts
-        ),
-        "full": Tier("about 340,000 CPU-hours (estimated): the paper's size, for GPUs", full_parts),
-    },
-    parts={"points": "Figure N: rank × number of points"},
+RANK_POINTS = rank_study(
+    "rank-points",
+    tiers=(quick_parts, standard_parts, full_parts),
     published=published,
     claims=(
         shared.full_rank_claim("Figure N", "whatever the points"),

@@ -3,9 +3,10 @@
 import pandas as pd
 
 from headwise.lab.run import Run
-from headwise.lab.study import Conclusion, Study, Tier
+from headwise.lab.study import Conclusion
 from headwise.studies.published import as_references, in_every_panel
 from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.training import Streaming
 
 
@@ -67,17 +68,9 @@ def finding(results: pd.DataFrame) -> Conclusion:
     )
 
 
-RANK_POSITIONS = Study(
-    name="rank-positions",
-    title="Do positions and depth make up for low rank?",
-    question="With positions, do more layers of low-rank heads help, and up to how many points?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 200 CPU-seconds: 2 minutes on two cores", quick_parts),
-        "standard": Tier("about 40 CPU-minutes (estimated): d = 8, 2500 steps", standard_parts),
-        "full": Tier("about 16,000 CPU-hours (estimated): the paper's size, for a GPU", full_parts),
-    },
-    parts={"positions": "Figure 3: rank × layers, with positions"},
+RANK_POSITIONS = rank_study(
+    "rank-positions",
+    tiers=(quick_parts, standard_parts, full_parts),
     published=published,
     claims=(
         shared.DEPTH_CLAIM,

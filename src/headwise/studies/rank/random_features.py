@@ -5,11 +5,11 @@ from itertools import product
 from headwise.build.vote import vote_task
 from headwise.lab.kinds.built import Construction
 from headwise.lab.run import Run
-from headwise.lab.study import Claim, Figure, Study, Tier
+from headwise.lab.study import Claim, Figure
 from headwise.nets import AttentionNetShape
 from headwise.nets.shape import AttentionShape
 from headwise.studies.rank import rank_one_claims as claims
-from headwise.studies.rank import shared
+from headwise.studies.rank.questions import rank_study
 from headwise.tasks.neighbours import Neighbours
 from headwise.training import Streaming
 
@@ -78,14 +78,19 @@ def _trained(
 
 
 def quick_parts() -> dict[str, list[Run]]:
-    """d = 8 and 16, up to 2^11 random heads; layers of up to d heads are trained."""
+    """d = 8 and 16, up to 2^11 random heads; layers of up to d heads are trained.
+
+    Trained layers of d heads and the most random ones, which the answer rests on, have four seeds.
+    """
     dims, training = (8, 16), Streaming(steps=1_500, rate=0.03, batch=256, validation=1 << 15)
-    sizes = [(dim, heads) for dim in dims for heads in (dim // 4, dim // 2, dim)]
+    fewer = [(dim, heads) for dim in dims for heads in (dim // 4, dim // 2)]
+    equal = [(dim, dim) for dim in dims]
     return {
-        "random-features": _built("random-features", dims, (16, 64, 256, 1024, 2048), 1 << 13, 1),
+        "random-features": _built("random-features", dims, (16, 64, 256, 1024), 1 << 13, 1)
+        + _built("random-features", dims, (2048,), 1 << 13, seeds=4),
         "independent": _built("random-features-independent", dims, (64, 256, 1024), 1 << 13, 1),
         **_authors((8,), (64, 256, 1024), 1 << 13, 1),
-        "trained": _trained(sizes, training, seeds=2),
+        "trained": _trained(fewer, training, seeds=2) + _trained(equal, training, seeds=4),
         "nearly-full": _nearly_full((2, 4, 6), 1 << 10),
         "vote": _built("vote", dims, (64, 256, 1024, 4096), 1 << 12, 1),
     }
@@ -126,16 +131,9 @@ def full_parts() -> dict[str, list[Run]]:
     }
 
 
-RANK_RANDOM_FEATURES = Study(
-    name="rank-random-features",
-    title="How good can one layer of rank-1 heads be?",
-    question="Do random or trained rank-1 heads come near the lower bound for two points?",
-    paper=shared.PAPER,
-    tiers={
-        "quick": Tier("about 60 CPU-seconds: half a minute on two cores", quick_parts),
-        "standard": Tier("about 25 CPU-minutes (estimated)", standard_parts),
-        "full": Tier("about 54 CPU-hours (estimated), and 3 GB of memory a process", full_parts),
-    },
+RANK_RANDOM_FEATURES = rank_study(
+    "rank-random-features",
+    tiers=(quick_parts, standard_parts, full_parts),
     parts={
         "random-features": "Random hard heads k = ±q, best weights",
         "independent": "Random hard heads, q and k independent, best weights",

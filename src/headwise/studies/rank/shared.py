@@ -100,8 +100,7 @@ def full_rank_wins(results: pd.DataFrame) -> Verdict:
 def half_over_full(results: pd.DataFrame) -> pd.Series:
     """Error at half rank over error at full rank, one layer, by (dim, points, modules)."""
     errors = smallest(results, ["dim", "points", "modules", "rank_share"], layers=1).unstack()
-    if not {0.5, 1.0} <= set(errors.columns):
-        return pd.Series(dtype=float)
+    errors = errors.reindex(columns=[0.5, 1.0])  # a table without both has no ratio, but its levels
     return (errors[0.5] / errors[1.0]).dropna()
 
 
@@ -184,6 +183,27 @@ def rank_finding(results: pd.DataFrame) -> Conclusion:
     )
 
 
+def price_finding(
+    results: pd.DataFrame, column: str, symbol: str, grows: str, falls: str, same: str
+) -> Conclusion:
+    """How the price of half the rank goes with a column, in the words given for each case."""
+    prices = half_over_full(results[results["layers"] == 1])
+    found = prices.groupby(level=column).min() if len(prices) else prices
+    if len(found) < 2:
+        return Conclusion(
+            f"Inconclusive: half and full rank are not finished at two values of {symbol}.",
+            None,
+            "finishing the study",
+        )
+    listed = ", ".join(f"{symbol} = {value}: {ratio:.1f}×" for value, ratio in found.items())
+    first, last = float(found.iloc[0]), float(found.iloc[-1])
+    answer = same
+    if max(first, last) >= HELPS * min(first, last):
+        answer = grows if last > first else falls
+    where = f"error at half rank over full rank, one layer, {listed}"
+    return Conclusion(f"{answer} ({where}).", round(last), answer=answer)
+
+
 def _describe(key: tuple[int, int, int]) -> str:
     dim, points, modules = key
     return f"d = {dim}, N = {points}, w = {modules}"
@@ -220,7 +240,19 @@ def rank_figure(
         x_log=True,
         facet=facet,
         references=references,
+        notes=drop_notes,
     )
+
+
+def drop_notes(ours: pd.DataFrame) -> pd.DataFrame:
+    """How far full rank is below half rank, at the lowest line of one layer."""
+    one = ours[ours["layers"] == 1]
+    at = {share: one[one["rank_share"] == share] for share in (0.5, 1.0)}
+    keys = ["part", "dim", "points", "positions", "layers", "modules", "power"]
+    both = at[1.0].merge(at[0.5][[*keys, "error_min"]], on=keys, suffixes=("", "_half"))
+    lowest = both[both["error_min"] > 0].sort_values("error_min").head(1)
+    factor = (lowest["error_min_half"] / lowest["error_min"]).map("{:.1f}× below half rank".format)
+    return lowest.assign(label=factor)[[*keys, "rank_share", "error_min", "label"]]
 
 
 DEPTH_CLAIM = Claim(

@@ -7,7 +7,7 @@ hold one of them and multiply the other by the same factor; all three meet in on
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Any
 
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, RankerShape, VisionShape
@@ -63,23 +63,20 @@ class ArmSizes:
 
     def _net(self, task: Images | TextRanking, heads: int, width: int) -> VisionShape | RankerShape:
         layer = AttentionShape(heads=heads, qk_dim=width // heads, v_dim=width // heads)
-        layers, ffn = (layer,) * self.layers, 4 * width
+        size: dict[str, Any] = {"width": width, "layers": (layer,) * self.layers, "ffn": 4 * width}
+        size |= {"token_dim": task.token_dim, "dropout": self.dropout}
         if isinstance(task, Images):
-            return VisionShape(
-                token_dim=task.token_dim,
-                patches=task.patches,
-                outputs=task.classes,
-                width=width,
-                layers=layers,
-                ffn=ffn,
-                dropout=self.dropout,
-            )
-        packing: Literal["pairs", "candidates"] = task.packing
-        return RankerShape(
-            token_dim=task.token_dim,
-            width=width,
-            layers=layers,
-            ffn=ffn,
-            packing=packing,
-            dropout=self.dropout,
-        )
+            return VisionShape(patches=task.patches, outputs=task.classes, **size)
+        return RankerShape(packing=task.packing, **size)
+
+
+SMALL = ArmSizes(
+    heads=(1, 2, 4, 8),
+    head_dim=8,
+    width=32,
+    held_heads=4,
+    layers=4,
+    training=ChoiceTraining(steps=125, rate=4e-3, batch=32),
+    seeds=6,
+)
+"""What a quick tier begins with."""

@@ -7,7 +7,7 @@ from headwise.lab.run import Run
 from headwise.lab.study import Study, tiers_of
 from headwise.studies.published import published_tables
 from headwise.studies.real_data import claims, shared
-from headwise.studies.real_data.arms import GROWING, TITLES, ArmSizes
+from headwise.studies.real_data.arms import GROWING, SMALL, TITLES, ArmSizes
 from headwise.tasks.images import CIFAR10, Images
 from headwise.training import ChoiceTraining
 
@@ -27,20 +27,10 @@ class ImageSize:
         return [CIFAR10.task(frame, self.patch, self.train, self.held_out) for frame in self.frames]
 
 
-_SMALL = ArmSizes(
-    heads=(1, 2, 4, 8),
-    head_dim=8,
-    width=32,
-    held_heads=4,
-    layers=4,
-    training=ChoiceTraining(steps=125, rate=4e-3, batch=32),
-    seeds=6,
-)
-
 SIZES = {
-    "quick": ImageSize(arms=_SMALL, frames=(32,), patch=8, train=400, held_out=500),
+    "quick": ImageSize(arms=SMALL, frames=(32,), patch=8, train=400, held_out=500),
     "standard": ImageSize(
-        arms=replace(_SMALL, training=ChoiceTraining(steps=250, rate=4e-3, batch=32)),
+        arms=replace(SMALL, training=ChoiceTraining(steps=250, rate=4e-3, batch=32)),
         frames=(32, 48),
         patch=8,
         train=800,

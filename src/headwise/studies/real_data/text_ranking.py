@@ -7,7 +7,7 @@ from headwise.lab.run import Run
 from headwise.lab.study import Claim, Study, tiers_of
 from headwise.studies.published import published_tables
 from headwise.studies.real_data import claims, shared
-from headwise.studies.real_data.arms import GROWING, TITLES, ArmSizes
+from headwise.studies.real_data.arms import GROWING, SMALL, TITLES, ArmSizes
 from headwise.tasks.text_ranking import MINILM, PARAGRAPHS, TextRanking, read_questions
 from headwise.tasks.text_ranking.questions import store_questions
 from headwise.training import ChoiceTraining
@@ -43,15 +43,7 @@ class RankingSize:
         )
 
 
-_SMALL = ArmSizes(
-    heads=(1, 2, 4, 8),
-    head_dim=8,
-    width=32,
-    held_heads=4,
-    layers=2,
-    training=ChoiceTraining(steps=125, rate=4e-3, batch=32),
-    seeds=8,
-)
+_SMALL = replace(SMALL, layers=2, seeds=8)
 
 SIZES = {
     "quick": RankingSize(arms=_SMALL, lengths=(8, 16), train=500, held_out=500, tokens=64),

@@ -1,4 +1,11 @@
-"""The runs of the study `variants`, tier by tier; the standard tier holds the quick one's."""
+"""The runs of the study `variants`, tier by tier; the standard tier holds the quick one's.
+
+The recipes were settled by pilot runs of a few settings at D = 4. Small rates and many steps leave
+fewer networks stuck with one feature twice: heads that the kernel has itself, at a millisecond for
+ten steps, have both; all others have fewer steps at a larger rate. Where a quarter of the seeds or
+fewer get through (two groups; a maximum of D channels), there are three times as many, and eight
+times where a tenth does: of 24 seeds of four multi-query heads 2 did, which decided nothing.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -6,36 +13,41 @@ from dataclasses import replace
 from headwise.lab.run import Run
 from headwise.nets import PooledShape
 from headwise.studies.variants import models
+from headwise.studies.variants.models import BANDS
 from headwise.tasks import Induction
 from headwise.training import Streaming, Training
 
-TRAINING = Training(steps=4_000, rate=1e-2, evaluations=10)
+PATIENT = Training(steps=16_000, rate=2e-3, evaluations=10)  # the kernel's
+BRISK = Training(steps=4_000, rate=5e-3, evaluations=10)  # of what takes ten times as long
 STREAMING = Streaming(steps=1_500, rate=0.01, batch=64, validation=1024, evaluations=5)
-SEEDS = 8  # some are stuck in most settings, and then fewer decide nothing
-FEW = 4  # where none was stuck
-KERNEL = ("plain", "grouped:1", "window:16", "top-k:4")  # a head more at a time
-STACKED = ("mixture", "gated", "differential", "linear")
+SEEDS, FEW, PAIR, MANY, CROWD = 8, 4, 2, 24, 64
 SYMBOLS, TOKENS = 8, 12
+BANDED = f"banded:{BANDS}"
+TIED = ("talking", "mixture", "gated", "differential")
 
 
-def _variants(dim: int, names: Iterable[str], positions: int = 0) -> list[PooledShape]:
-    """Around D active heads: two fewer to one more."""
-    counts = range(max(1, dim - 2), dim + 2)
-    nets = []
-    for name in names:
-        own = [count for count in counts if count >= 2 or name != "mixture"]
-        nets += models.heads_of(name, own, positions)
-    return nets
+def _around(dim: int, step: int = 1) -> tuple[int, ...]:
+    """One step below D, D, and one above."""
+    return dim - step, dim, dim + step
 
 
-def _paired(dim: int) -> list[PooledShape]:
-    """Two groups of keys, and two bands: heads come in pairs."""
-    return models.heads_of("grouped:2", range(2, dim + 3, 2)) + _banded(dim)
+def _pooled(length: int, dim: int, nets: Iterable[PooledShape], seeds: int = SEEDS) -> list[Run]:
+    return models.pooled_runs(models.retrieval(length, dim), nets, PATIENT, seeds)
 
 
-def _banded(dim: int) -> list[PooledShape]:
-    counts = range(max(2, 2 * dim - 4), 2 * dim + 3, 2)
-    return models.heads_of(f"banded:{models.BANDS}", counts)
+def _brisk(length: int, dim: int, nets: Iterable[PooledShape], seeds: int = SEEDS) -> list[Run]:
+    return models.pooled_runs(models.retrieval(length, dim), nets, BRISK, seeds)
+
+
+def _sharp(dim: int) -> list[Run]:
+    """Plain and top-k heads on features of 32 tokens."""
+    nets = [net for name in ("plain", "top-k:4") for net in models.heads_of(name, _around(dim))]
+    return _pooled(32, dim, nets)
+
+
+def _banded(length: int, dim: int) -> list[Run]:
+    """Around D heads a band; heads come in pairs."""
+    return _pooled(length, dim, models.heads_of(BANDED, _around(BANDS * dim, BANDS)))
 
 
 def _neighbours(seeds: int) -> list[Run]:
@@ -54,59 +66,56 @@ def _induction(names: Iterable[str], seeds: int) -> list[Run]:
 
 
 def quick_parts() -> dict[str, list[Run]]:
-    """What the kernel has, at D = 4 and T = 32, other D and lengths; rank; plain induction.
-
-    Variants that run stacked take a hundred times as long; they are tested by the standard tier.
-    """
-    nets = [*_variants(4, KERNEL), *_paired(4)]
-    nets += [*models.sets("max", (3, 4, 5)), *models.sets("mean", (4,))]
-    runs = models.pooled_runs(models.retrieval(32, 4), nets, TRAINING, SEEDS)
-    for dim in (2, 6):
-        nets = _variants(dim, ("plain", "top-k:4"))
-        runs += models.pooled_runs(models.retrieval(32, dim), nets, TRAINING, SEEDS)
-    lengths: list[Run] = []
-    for length in (16, 64):
-        nets = [*_variants(4, ("plain",)), *_banded(4)]
-        lengths += models.pooled_runs(models.retrieval(length, 4), nets, TRAINING, SEEDS)
+    """What the kernel has at D = 4 and T = 32, the sharp ones at D = 2; rank; plain induction."""
     return {
-        "heads": runs,
-        "lengths": lengths,
+        "heads": [
+            *_sharp(2),
+            *_sharp(4),
+            *_pooled(32, 4, models.heads_of("window:16", _around(4))),
+            *_pooled(32, 4, models.heads_of("grouped:2", _around(4, 2)), MANY),
+            *_banded(32, 4),
+        ],
         "rank": _neighbours(FEW),
         "induction": _induction(("plain",), FEW),
     }
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """Every model on D = 4, those of the kernel on 2 and 6; lengths; parts; variants in depth."""
-    whole: list[Run] = []
-    for dim in (2, 4, 6):
-        around = (dim - 1, dim, dim + 1)
-        nets = [*_variants(dim, KERNEL), *_paired(dim), *models.heads_of("talking", around)]
-        nets += [*models.sets("max", around), *models.sets("mean", (dim, 8 * dim))]
-        if dim == 4:
-            nets += [net for name in STACKED for net in models.heads_of(name, around)]
-            nets += [*models.recurrences((2, 4, 8)), *models.state_spaces((2, 4, 8))]
-            nets += models.convolutions((2, 4, 8), 32)
-        whole += models.pooled_runs(models.retrieval(32, dim), nets, TRAINING, SEEDS)
-    lengths: list[Run] = []
-    for length in (8, 16, 64, 128):
-        nets = [*_variants(4, ("plain", "top-k:4")), *_banded(4)]
-        nets += models.recurrences((4, 8)) if length in (8, 64) else []
-        lengths += models.pooled_runs(models.retrieval(length, 4), nets, TRAINING, SEEDS)
+    """Every variant and model at D = 4, some at 2 and 6; lengths; parts; variants in depth."""
+    quick = quick_parts()
+    others = [*models.recurrences((2, 4, 8)), *models.state_spaces((4, 8))]
+    others += [*models.convolutions((4, 8), 32), *models.sets("mean", (4,))]
     placed = [
         net
-        for name in ("plain", "talking", "gated", "differential")
-        for net in models.heads_of(name, (3, 4, 5), positions=32)
+        for name in ("plain", "differential")
+        for net in models.heads_of(name, _around(4), positions=32)
     ]
-    placed += models.heads_of(f"banded:{models.BANDS}", (4, 6, 8), positions=32)
     parts = models.retrieval(32, 4, parts=True)
-    every = ("plain", "grouped:1", "talking", "banded:2", "window:4", "top-k:2", "gated")
+    every = ("grouped:1", "talking", "banded:2", "window:4", "top-k:2", "gated")
+    deep = _induction((*every, "mixture:1:1", "differential", "linear"), PAIR)
     return {
-        "heads": whole,
-        "lengths": lengths,
-        "positions": models.pooled_runs(parts, placed, TRAINING, SEEDS),
-        "rank": _neighbours(FEW),
-        "induction": _induction((*every, "mixture:1:1", "differential", "linear"), FEW),
+        "heads": [
+            *quick["heads"],
+            *_brisk(32, 4, [net for name in TIED for net in models.heads_of(name, _around(4))]),
+            *_brisk(32, 4, models.heads_of("linear", _around(4))),
+            *_brisk(32, 4, models.sets("max", (4,)), MANY),
+            *_brisk(32, 4, models.sets("max", (3, 5))),
+            *_brisk(32, 4, others),
+            *_pooled(32, 4, models.heads_of("grouped:1", _around(4)), CROWD),
+            *_pooled(32, 2, models.heads_of("grouped:1", _around(2))),
+            *_banded(32, 2),
+            *_sharp(6),
+            *_banded(32, 6),
+        ],
+        "lengths": [
+            *_pooled(16, 4, models.heads_of("plain", _around(4))),
+            *_pooled(64, 4, models.heads_of("plain", _around(4))),
+            *_banded(16, 4),
+            *_brisk(8, 4, models.recurrences((4, 8))),
+        ],
+        "positions": models.pooled_runs(parts, placed, BRISK, SEEDS),
+        "rank": quick["rank"],
+        "induction": [*quick["induction"], *deep],
     }
 
 
