@@ -7,6 +7,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 import pytest
+import torch
 
 from headwise import build
 from headwise.build.built import Built
@@ -118,3 +119,41 @@ def test_a_failed_save_leaves_a_sentence(results: dict[str, Drawn], tmp_path: Pa
     with pytest.raises(InputError, match=r"cannot write .*certificate\.json"):
         built.save_pretrained(tmp_path)
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_printed_certificates_and_witnesses_are_still_bounds() -> None:
+    for length in (3, 5, 7, 9, 11):
+        task = sum_of_maxima(length=length)
+        certificate = build.retrieval(task, temperature=0.0123).certificate
+        lines = str(certificate).splitlines()
+        assert float(lines[0].split()[3]) >= certificate.error
+        for term, line in zip(certificate.terms, lines[1:], strict=False):
+            assert float(line.split()[0]) >= term.value
+        shape = ClassTokenShape.standard(token_dim=4, heads=1)
+        found = build.witness(ClassTokenNet(shape, seed=0), task, starts=4, steps=10)
+        text = str(found)
+        constant = float(text.split("constant up to ")[1].split()[0])
+        assert constant >= found.readout_lipschitz
+        forced = float(text.split("errs by at least ")[1].split()[0])
+        assert forced <= found.forced_error(constant)
+
+
+def test_a_very_long_sequence_is_attacked_within_the_time_and_shown_in_part() -> None:
+    built = build.retrieval(sum_of_maxima(length=200_000), error=1e-3)
+    attack = built.certificate.attack(seconds=1e-9)
+    assert attack.tried < 8  # the first inputs of all, no ascent
+    assert attack.worst > 0.9 * built.certificate.error
+    rows = built.attention(sequences=1)
+    assert len(rows) < 1000
+    assert rows["wanted"].sum() == 4
+    assert rows[rows["wanted"]]["weight"].min() > 0.1
+
+
+def test_weights_that_are_no_numbers_meet_no_assumption() -> None:
+    net = build.retrieval(sum_of_maxima(length=4), error=0.1).net
+    with torch.no_grad():
+        net.get_parameter("readout.1.bias").fill_(float("nan"))
+        net.get_parameter("embed.0.bias").fill_(float("nan"))
+    found = {each.name: each.holds for each in build.check_network_assumptions(net)}
+    assert found["the readout's entries are at most 1"] is False
+    assert found["the embedded tokens have norm at most 1"] is False

@@ -106,3 +106,24 @@ def test_a_frontier_names_the_declared_constants_of_its_certificates() -> None:
     tasks = {"line": lambda length: declared(lambda x: 0.5 * x, 1.0)}
     found = build.frontier([4], tasks=tasks, errors=(0.3, 0.2))
     assert "line: Declared, not proved: the features have a Lipschitz constant of 1" in str(found)
+
+
+@pytest.mark.parametrize("corner", [(0.0, 0.0, 0.0), (1.0, 1.0, 1.0), (1.0, 0.0, 1.0)])
+@pytest.mark.parametrize("radius", [1e-2, 1e-6])
+def test_a_spike_at_a_corner_of_the_box_is_found(corner: tuple[float, ...], radius: float) -> None:
+    def pointed(x: Tensor) -> Tensor:
+        return torch.relu(1 - (x - x.new_tensor(corner)).norm(dim=-1, keepdim=True) / radius)
+
+    with pytest.raises(InputError, match="declared Lipschitz constant"):
+        build.retrieval(declared(pointed, lipschitz=1.0, dim=3), 0.5)
+
+
+@pytest.mark.parametrize("centre", [0.1234567, 0.5000123, 0.9876543])
+def test_points_leave_no_gap_for_a_spike(centre: float) -> None:
+    with pytest.raises(InputError, match="declared Lipschitz constant"):
+        build.retrieval(declared(spike(centre, 8e-6), lipschitz=1.0), 0.5)
+
+
+def test_a_declared_constant_is_listed_with_all_its_digits() -> None:
+    task = declared(lambda x: torch.sin(2**0.5 * x), lipschitz=2**0.5)
+    assert f"constant of {2**0.5};" in build.retrieval(task, 0.3).certificate.assumptions[-1]

@@ -34,6 +34,22 @@ def test_one_rank_below_full_is_exact_in_even_dimensions(dim: int) -> None:
     assert error_lower_bound(dim, dim - 1, dim + 1).verdict is not BoundVerdict.HOLDS
 
 
+@pytest.mark.parametrize("dim", [2, 4, 8, 10, 12])
+def test_it_is_exact_to_the_last_digits_whatever_the_query(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    points = np.swapaxes(np.linalg.qr(rng.standard_normal((100, dim, 2)))[0], 1, 2)
+    for queries in (
+        1e6 * rng.standard_normal((100, dim)),
+        rng.standard_cauchy((100, dim)),
+        1e-6 * rng.standard_normal((100, dim)) + np.eye(dim)[0],
+    ):
+        tokens = torch.from_numpy(np.concatenate([points, queries[:, None]], 1))
+        answers = build.nearly_full_rank_layer(dim)(tokens)[:, 0].numpy()
+        scores = np.einsum("npd,nd->np", points, queries)
+        nearer = points[np.arange(100), scores.argmax(1)]
+        assert np.square(answers - nearer).sum(1).max() < 1e-28
+
+
 @pytest.mark.parametrize(("dim", "error"), [(3, 0.022), (5, 0.0027)])
 def test_in_odd_dimensions_the_same_heads_leave_a_rest(dim: int, error: float) -> None:
     task = Neighbours(dim=dim, points=2, sampler="orthogonal")

@@ -13,6 +13,7 @@ from headwise.build.budget import in_reach
 from headwise.build.built import Design
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
+from headwise.core.lines import fitted
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Tabled
 from headwise.tasks.assumptions import check_assumptions
@@ -66,7 +67,7 @@ class Frontier(Drawn, Tabled):
             "certified": ends["certified_error"].map("{:.2e}".format, na_action="ignore"),
         }
         named = ends[["task", "length", "curve"]].rename(columns={"length": "T"})
-        listing = named.assign(**shown).to_string(index=False, na_rep="–")
+        listing = fitted(named.assign(**shown).fillna("–"), keys=3)
         return f"{listing}\n\n{self.conclusion}"
 
     @property

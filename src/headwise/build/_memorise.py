@@ -37,15 +37,12 @@ from headwise.core.errors import require
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
 
+Range = tuple[float, float]
 _LEVELS_SHARES = np.linspace(0.1, 0.9, 9)
 
 
 def memorise(
-    task: Retrieval,
-    error: float,
-    *,
-    box: tuple[float, float] | None = None,
-    max_bytes: int | None = None,
+    task: Retrieval, error: float, *, box: Range | None = None, max_bytes: int | None = None
 ) -> Built:
     """A network with one head of dimension length·token_dim, certified to be within `error`."""
     return build_from(plan_memorise(task, error, box=box), max_bytes)
@@ -133,11 +130,7 @@ class MemoriseDesign:
 
 
 def plan_memorise(
-    task: Retrieval,
-    error: float,
-    *,
-    box: tuple[float, float] | None = None,
-    reserve: float | None = None,
+    task: Retrieval, error: float, *, box: Range | None = None, reserve: float | None = None
 ) -> MemoriseDesign:
     """The design of the network: its shape, and so its size, before anything is allocated.
 

@@ -33,6 +33,7 @@ from headwise.build.recipe import Recipe
 from headwise.core.errors import require
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape, MLPShape
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import rounded_up
 from headwise.theory.checks import shown, whole
 from headwise.theory.head_count import softmax_leakage, softmax_min_error
 
@@ -209,8 +210,8 @@ class RetrievalRecipe(Recipe):
             Term(
                 "softmax temperature",
                 _softmax_term(task, self.known, tau),
-                f"each z_i errs by at most W((|S_i| − 1)/e)·τ ≤ {softmax.max():.3g}, "
-                f"τ = 1/β = {tau:.4g}",
+                f"each z_i errs by at most W((|S_i| − 1)/e)·τ ≤ "
+                f"{rounded_up(float(softmax.max()), 3)}, τ = 1/β = {tau:.4g}",
             )
         ]
         if task.subsets:
@@ -219,7 +220,8 @@ class RetrievalRecipe(Recipe):
                 Term(
                     "positions off the subsets",
                     outer.spread(leak),
-                    f"gates g_i ≤ {self.gates.max():.3g} leave each z_i within {leak.max():.2g}",
+                    f"gates g_i ≤ {rounded_up(float(self.gates.max()), 3)} leave each z_i within "
+                    f"{rounded_up(float(leak.max()), 2)}",
                 )
             )
         gaps = tuple(float(tau + each) for each in softmax)

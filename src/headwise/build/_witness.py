@@ -23,6 +23,7 @@ from headwise.core.lazy import Drawn
 from headwise.core.progress import OnProgress, quiet
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import rounded_down, rounded_up
 from headwise.theory.checks import not_negative, positive, shown, whole
 from headwise.theory.directed import UNIT, down, up
 
@@ -94,14 +95,14 @@ class Witness(Drawn):
         }
 
     def __str__(self) -> str:
+        constant = rounded_up(self.readout_lipschitz)
         return (
-            f"Two inputs with targets {self.target_gap:.4g} apart and representations "
-            f"{self.representation_gap:.3g} apart (rounding: {self.rounding:.1g}"
-            f"{'' if self.rounding_is_bounded else ', estimated'}): every readout with "
-            "Lipschitz constant up to "
-            f"{self.readout_lipschitz:.4g} (this network's is no larger) errs by at least "
-            f"{self.forced_error():.4g} on one of them; the network itself errs by "
-            f"{self.network_error:.4g}."
+            f"Two inputs with targets {rounded_down(self.target_gap)} apart and representations "
+            f"{rounded_up(self.representation_gap, 3)} apart (rounding: {self.rounding:.1g}"
+            f"{'' if self.rounding_is_bounded else ', estimated'}): every readout with Lipschitz "
+            f"constant up to {constant} (this network's is no larger) errs by at least "
+            f"{rounded_down(self.forced_error(float(constant)))} on one of them; the network "
+            f"itself errs by {self.network_error:.4g}."
         )
 
 
@@ -166,16 +167,16 @@ def witness(
     target_gap, gap = _gaps(exact, task, pairs)
     best = int((target_gap - constant * gap).argmax())
     pair = pairs[best]
-    errors = (exact(pair).squeeze(1) - task.oracle(pair)).abs()
     targets = task.oracle(pair)
-    doubt = 64 * UNIT * float(targets.abs().sum())  # of the targets' own evaluation
+    errors = (exact(pair).squeeze(1) - targets).abs()
     rounding, bounded = _rounding(exact, pair)
     return Witness(
         first=pair[0],
         second=pair[1],
         representations=exact.attend(pair),
         targets=targets,
-        target_gap=max(0.0, float(target_gap[best]) - doubt),
+        # less the rounding of the targets' own evaluation
+        target_gap=max(0.0, float(target_gap[best] - 64 * UNIT * targets.abs().sum())),
         representation_gap=float(gap[best]),
         rounding=rounding,
         rounding_is_bounded=bounded,
@@ -212,16 +213,15 @@ def _starts(
     drawn = rng.standard_normal(shape) if task.inputs == "gaussian" else rng.random(shape)
     inputs = torch.from_numpy(np.clip(drawn, *box))
     hidden, targets = net.attend(inputs), task.oracle(inputs)
-    best_ratio, partner = [], []
+    largest = []
     for rows in torch.arange(size).split(512):
         distance = torch.cdist(hidden[rows], hidden)
         distance[torch.arange(len(rows)), rows] = torch.inf
         ratio = (targets[rows, None] - targets).abs() / distance.clamp_min(1e-12)
-        largest = ratio.max(1)
-        best_ratio.append(largest.values)
-        partner.append(largest.indices)
-    chosen = torch.cat(best_ratio).topk(count // 2).indices
-    near = torch.stack([inputs[chosen], inputs[torch.cat(partner)[chosen]]], 1)
+        largest.append(ratio.max(1))
+    chosen = torch.cat([each.values for each in largest]).topk(count // 2).indices
+    partner = torch.cat([each.indices for each in largest])[chosen]
+    near = torch.stack([inputs[chosen], inputs[partner]], 1)
     left = count - count // 2
     return torch.cat([near, torch.stack([inputs[:left], inputs[left : 2 * left]], 1)])
 

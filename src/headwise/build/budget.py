@@ -1,6 +1,5 @@
 """How an asked error is shared out, what a construction may cost, and where it holds."""
 
-import os
 from collections.abc import Callable
 from math import erfc, expm1, log1p, sqrt
 from typing import NamedTuple
@@ -10,6 +9,7 @@ import numpy as np
 from headwise.build.maps.declared import Box
 from headwise.build.maps.known import KnownMap, MapPlan
 from headwise.build.maps.networks import known_features, known_outer
+from headwise.core.array_files import half_of_memory
 from headwise.core.errors import InputError, require
 from headwise.nets import ClassTokenShape
 from headwise.tasks.retrieval import Retrieval
@@ -134,7 +134,7 @@ def in_reach(name: str, value: float) -> float:
 
 def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
     """Refuse a network that would not fit, before anything of its size is allocated."""
-    limit = _half_of_memory() if max_bytes is None else whole("max_bytes", max_bytes, most=None)
+    limit = half_of_memory() if max_bytes is None else whole("max_bytes", max_bytes, most=None)
     check_numbers(
         shape.params()["total"],
         "the network would have {} parameters",
@@ -145,19 +145,12 @@ def check_memory(shape: ClassTokenShape, max_bytes: int | None) -> None:
 
 def check_numbers(count: int, sentence: str, help_: str = "", limit: int | None = None) -> None:
     """Refuse more numbers than fit; the sentence says what they are, {} how many."""
-    limit = _half_of_memory() if limit is None else limit
+    limit = half_of_memory() if limit is None else limit
     require(
         _BYTES * count <= limit,
         f"{sentence.format(readable(count))}, {_size(_BYTES * count)} in double precision; the "
         f"limit is {_size(limit)}{help_}",
     )
-
-
-def _half_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, OSError, ValueError):
-        return 2**32
 
 
 def _size(count: int) -> str:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 from headwise.build._witness import SAMPLE, in_double_precision, witness
 from headwise.core.errors import require
 from headwise.core.lazy import Drawn
+from headwise.core.lines import fitted
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.core.shown import Tabled
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import rounded_down, rounded_up
 from headwise.theory.checks import shown, whole
 
 FORCED, ROOT_MEAN_SQUARE = "forced by the witness", "root mean square"
@@ -35,13 +37,13 @@ class WitnessComparison(Drawn, Tabled):
         facts = table[table["kind"] == FORCED]
         rms = table.loc[table["kind"] == ROOT_MEAN_SQUARE, "relative"]
         shown = {
-            "forced / σ": facts["relative"].map("{:.2g}".format),
+            "forced / σ": facts["relative"].map(lambda each: rounded_down(each, 2)),
             "rms / σ": rms.map("{:.2g}".format),
             "Δ": facts["target_gap"].map("{:.3g}".format),
             "δ": facts["representation_gap"].map("{:.1e}".format),
-            "readout's L ≤": facts["readout_lipschitz"].map("{:.3g}".format),
+            "readout's L ≤": facts["readout_lipschitz"].map(lambda each: rounded_up(each, 3)),
         }
-        return facts[[]].assign(**shown).reset_index().to_string(index=False)
+        return fitted(facts[[]].assign(**shown).reset_index(), keys=2)
 
 
 def compare_witnesses(

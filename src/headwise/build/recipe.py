@@ -15,6 +15,7 @@ from headwise.build.certify.rounding import Rounding, rounding
 from headwise.build.maps.relu import gamma
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ class Recipe(ABC):
     def _approximations(self) -> tuple[Term, Term]:
         """The terms for the features and for the outer map."""
         features, outer = self.plans
-        each = ", ".join(f"{error:.3g}" for error in features.error)
+        each = ", ".join(rounded_up(float(error), 3) for error in features.error)
         exact = self.known.features.exact
         return (
             Term(

@@ -58,7 +58,12 @@ class Bound(Printed):
     @property
     def log10(self) -> float | None:
         """Decimal logarithm of a positive value, for numbers that no float can hold."""
-        return math.log10(self.value) if self.value is not None and self.value > 0 else None
+        if self.value is None or self.value <= 0:
+            return None
+        near = math.log10(self.value)
+        if self.side == "neither" or (near.is_integer() and self.value == 10 ** int(near)):
+            return near
+        return math.nextafter(near, -math.inf if self.side == "lower" else math.inf)
 
     def to_data(self) -> dict[str, Any]:
         """The bound as JSON data; `log10` is there for readers whose numbers are floats."""
@@ -95,20 +100,23 @@ def readable(value: int | float) -> str:
     return f"{value:.4g}"
 
 
-def rounded_down(value: int | float) -> str:
-    """Four digits of a lower bound: what is printed is still a lower bound."""
-    return _to_four_digits(value, ROUND_FLOOR)
+def rounded_down(value: int | float, digits: int = 4) -> str:
+    """A few digits of a lower bound: what is printed is still a lower bound."""
+    return _to_digits(value, digits, ROUND_FLOOR)
 
 
-def rounded_up(value: int | float) -> str:
-    """Four digits of an upper bound: what is printed is still an upper bound."""
-    return _to_four_digits(value, ROUND_CEILING)
+def rounded_up(value: int | float, digits: int = 4) -> str:
+    """A few digits of an upper bound: what is printed is still an upper bound."""
+    return _to_digits(value, digits, ROUND_CEILING)
 
 
-def _to_four_digits(value: int | float, rounding: str) -> str:
+def _to_digits(value: int | float, digits: int, rounding: str) -> str:
+    if isinstance(value, int) and abs(value) >= 10**9:
+        return f"{Context(prec=digits, rounding=rounding).create_decimal(value):.{digits - 1}e}"
     if isinstance(value, int) or not math.isfinite(value):
         return readable(value)
-    return f"{float(Context(prec=4, rounding=rounding).create_decimal(value)):.4g}"
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(float(value))
+    return f"{float(rounded):.{digits}g}"
 
 
 _SHOWN: dict[str, Callable[[int | float], str]] = {

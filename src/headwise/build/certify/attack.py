@@ -21,7 +21,7 @@ from headwise.theory.checks import positive, whole
 
 _FLOATS = 1 << 22  # held at once by a hidden layer
 _STEPS = 40  # of gradient ascent, each round
-_MOST, _LEAST = 256, 8  # inputs of a kind in a round
+_MOST = 256  # inputs of a kind in a round
 _KEPT = 16  # starts of the ascent
 _CLEAR = 12.0  # gaps by which a clear winner leads
 _WORK = 2e8  # multiplications that a kind of input may take in a round
@@ -83,8 +83,17 @@ def measure(
 ) -> Check:
     """The worst of `inputs`, computed in blocks of bounded memory."""
     require(len(inputs) > 0, "there are no samples to check")
+    return _worst(_errors_in_blocks(net, task, inputs), inputs, certified)
+
+
+def _errors_in_blocks(
+    net: ClassTokenNet, task: Retrieval, inputs: Float[Tensor, "count length dim"]
+) -> Float[Tensor, " count"]:
     with torch.no_grad():
-        found = torch.cat([errors(net, task, rows) for rows in inputs.split(_block(task, net))])
+        return torch.cat([errors(net, task, rows) for rows in inputs.split(_block(task, net))])
+
+
+def _worst(found: Float[Tensor, " count"], inputs: Tensor, certified: float) -> Check:
     worst = int(found.argmax())
     return Check(float(found[worst]), certified, inputs[worst].clone())
 
@@ -100,31 +109,56 @@ def search(
     rounds: int | None,
     on_progress: OnProgress,
 ) -> Attack:
-    """Rounds of every kind of input until the time is over, or a given number of rounds."""
+    """Rounds of every kind of input until the time is over, or a given number of rounds.
+
+    The clock is looked at between kinds and between steps of the ascent: however long a sequence
+    is, no more is begun after the time than the first inputs of all.
+    """
     seconds, seed = positive("seconds", seconds), whole("seed", seed, least=0)
     rounds = None if rounds is None else whole("rounds", rounds)
-    deadline, done, tried = Deadline.after(seconds), 0, 0
-    by_kind: dict[str, float] = {}
-    best: Check | None = None
+    deadline, done = Deadline.after(seconds) if rounds is None else Deadline(), 0
+    found = _Found(net, task, certified)
     while done < rounds if rounds is not None else done == 0 or not deadline.passed:
-        rng = np.random.default_rng([seed, done, 0xA77])
-        count = int(min(max(_LEAST, _WORK / _work(task, net)), _MOST))
-        kinds = {
-            "random": _random(task, box, rng, count),
-            "corner": _corners(task, box, rng, count),
-            "near-tie": _near_ties(task, box, tie_gaps, rng, count),
-        }
-        kinds["gradient"] = _ascend(net, task, box, torch.cat([*kinds.values()]), rng)
-        for kind, inputs in kinds.items():
-            check = measure(net, task, inputs, certified)
-            by_kind[kind] = max(by_kind.get(kind, 0.0), check.worst)
-            tried += len(inputs)
-            if best is None or check.worst > best.worst:
-                best = check
+        count = int(min(max(1, _WORK / _work(task, net)), _MOST))
+        made = (
+            ("near-tie", lambda rng: _near_ties(task, box, tie_gaps, rng, count)),  # noqa: B023
+            ("random", lambda rng: _random(task, box, rng, count)),  # noqa: B023
+            ("corner", lambda rng: _corners(task, box, rng, count)),  # noqa: B023
+        )
+        starts = []
+        for number, (kind, make) in enumerate(made):
+            if found.best is None or not deadline.passed:
+                inputs = make(np.random.default_rng([seed, done, number, 0xA77]))
+                starts.append((inputs, found.look(kind, inputs)))
+        if not deadline.passed:
+            rng = np.random.default_rng([seed, done, len(made), 0xA77])
+            climbed = _ascend(net, task, box, starts, rng, deadline)
+            found.look("gradient", climbed)
         done += 1
         on_progress(done / rounds if rounds else 1 - deadline.left / seconds, "attack")
-    assert best is not None
-    return Attack(best.worst, certified, best.inputs, by_kind, tried, done)
+    assert found.best is not None
+    best = found.best
+    return Attack(best.worst, certified, best.inputs, found.by_kind, found.tried, done)
+
+
+class _Found:
+    """The worst of all inputs looked at, and of each kind."""
+
+    def __init__(self, net: ClassTokenNet, task: Retrieval, certified: float) -> None:
+        self.net, self.task, self.certified = net, task, certified
+        self.best: Check | None = None
+        self.by_kind: dict[str, float] = {}
+        self.tried = 0
+
+    def look(self, kind: str, inputs: Float[Tensor, "count length dim"]) -> Tensor:
+        """The errors of these inputs."""
+        errors_of = _errors_in_blocks(self.net, self.task, inputs)
+        check = _worst(errors_of, inputs, self.certified)
+        self.by_kind[kind] = max(self.by_kind.get(kind, 0.0), check.worst)
+        self.tried += len(inputs)
+        if self.best is None or check.worst > self.best.worst:
+            self.best = check
+        return errors_of
 
 
 def _random(
@@ -205,11 +239,15 @@ def _outer_slopes(task: Retrieval, base: Float[Tensor, "count dim"]) -> np.ndarr
 
 
 def _ascend(
-    net: ClassTokenNet, task: Retrieval, box: Box, starts: Tensor, rng: np.random.Generator
+    net: ClassTokenNet,
+    task: Retrieval,
+    box: Box,
+    looked_at: Sequence[tuple[Tensor, Tensor]],
+    rng: np.random.Generator,
+    deadline: Deadline,
 ) -> Float[Tensor, "kept length dim"]:
-    """Normalised gradient ascent on the error from the worst starts, each with its own step."""
-    with torch.no_grad():
-        found = torch.cat([errors(net, task, rows) for rows in starts.split(_block(task, net))])
+    """Normalised gradient ascent on the error from the worst inputs, each with its own step."""
+    starts, found = (torch.cat(each) for each in zip(*looked_at, strict=True))
     kept = int(min(max(1, _WORK / _STEPS * 4 / _work(task, net)), _KEPT, len(starts)))
     best = starts[found.topk(kept).indices].clone()
     highest = found.topk(kept).values
@@ -218,6 +256,8 @@ def _ascend(
     sizes = torch.from_numpy(widest * 10 ** rng.uniform(log10(1e-5), -1, (kept, 1, 1)))
     current = best.clone()
     for step in range(_STEPS):
+        if deadline.passed:
+            break
         current.requires_grad_(True)
         (gradient,) = torch.autograd.grad(errors(net, task, current).sum(), current)
         with torch.no_grad():

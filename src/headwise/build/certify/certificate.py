@@ -16,6 +16,7 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval
+from headwise.theory.bound import rounded_up
 from headwise.theory.directed import up
 
 _DOUBT = 1e-13  # relative: the terms are products and sums of a few positive numbers
@@ -142,9 +143,9 @@ class Certificate(Printed):
 
     def __str__(self) -> str:
         asked = "" if self.asked is None else f" (asked: {self.asked:g})"
-        lines = [f"certified sup-norm error: {self.error:.4g}{asked}"]
+        lines = [f"certified sup-norm error: {rounded_up(self.error)}{asked}"]
         if self.vacuous:
-            lines[0] += f"; vacuous, a constant errs by at most {self.constant_error:.4g}"
-        lines += [f"  {term.value:10.3e}  {term.name}: {term.why}" for term in self.terms]
+            lines[0] += f"; vacuous, a constant errs by at most {rounded_up(self.constant_error)}"
+        lines += [f"  {rounded_up(term.value):>10}  {term.name}: {term.why}" for term in self.terms]
         lines += ["  Assumes:"] + [f"  - {sentence}" for sentence in self.assumptions]
         return "\n".join(lines)

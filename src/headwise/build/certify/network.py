@@ -7,6 +7,7 @@ it and β multiplied, so that their entries are no condition. Those of the value
 """
 
 from dataclasses import replace
+from math import inf, isnan
 
 import numpy as np
 import torch
@@ -62,7 +63,7 @@ def _encoder_norm(net: ClassTokenNet, low: float, high: float) -> Assumption:
     params = {key: value.detach().numpy() for key, value in net.named_parameters()}
     upper = _embedding_reach(net, params, low, high)
     found = _largest_seen(net, low, high)
-    if found > 1:
+    if not found <= 1:
         return Assumption(name, False, f"a token is embedded with norm {found:.4g}")
     if upper <= 1:
         return Assumption(name, True, f"at most {upper:.4g} by intervals")
@@ -137,4 +138,4 @@ def _largest_entry(net: ClassTokenNet, parts: tuple[str, ...]) -> tuple[str, flo
         for name, weights in net.named_parameters()
         if not set(parts).isdisjoint(name.split("."))
     }
-    return max(sizes.items(), key=lambda item: item[1])
+    return max(sizes.items(), key=lambda item: inf if isnan(item[1]) else item[1])

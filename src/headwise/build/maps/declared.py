@@ -2,10 +2,10 @@
 
 A certificate is as good as the constants that it is computed from. Sampling cannot prove them: a
 spike that is narrow enough escapes it, which is why a certificate lists them. It tries: pairs at
-every scale down to a millionth of the box, a lattice with its round numbers, and a search that
-narrows and moves the steepest pairs. A pair's slope is the mean of the slopes of its two halves, so
-one half is never flatter: halving a pair again and again leads to the steepest place between its
-ends.
+every scale down to a millionth of the box, evenly spread over it, a lattice with its round numbers
+and corners, and a search that narrows and moves the steepest pairs. A pair's slope is the mean of
+the slopes of its two halves, so one half is never flatter: halving a pair again and again leads to
+the steepest place between its ends.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
 from headwise.theory.checks import not_negative, number
 
-_PAIRS = 1 << 16
+_PAIRS = 1 << 18
 _LATTICE = 20_000  # points of it, at most
 _KEPT = 64  # pairs that the search follows
 _ROUNDS = 24
@@ -55,11 +55,17 @@ def declarations(function: Function, what: str) -> tuple[str, ...]:
     }
     verb = "have" if what == "features" else "has"
     return tuple(
-        f"Declared, not proved: the {what} {verb} {words} {value:g}; sampling did not "
+        f"Declared, not proved: the {what} {verb} {words} {_exactly(value)}; sampling did not "
         "contradict it."
         for words, value in named.items()
         if value is not None
     )
+
+
+def _exactly(value: float) -> str:
+    """All digits, and no more: a declared constant is not rounded."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: str) -> np.ndarray:
@@ -123,7 +129,7 @@ def check(function: Function, box: Box, what: str) -> None:
 def _pairs(box: Box, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random pairs at every scale, and neighbours along each axis of a lattice of round numbers."""
     size, dim = box.high - box.low, len(box.low)
-    first = box.draw(rng, _PAIRS)
+    first = _spread(box, rng, _PAIRS)
     nearness = 10.0 ** -rng.uniform(0, -np.log10(_NEAREST), (_PAIRS, 1))
     second = first + (box.draw(rng, _PAIRS) - first) * nearness
     parts = {1: 5000, 2: 100, 3: 20}.get(dim, 4)  # tenths and hundredths are on it
@@ -132,11 +138,25 @@ def _pairs(box: Box, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         lattice = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, dim)
     else:
         lattice = np.stack([rng.choice(axis, _LATTICE) for axis in axes], -1)
-    axis = rng.integers(dim, size=len(lattice))
-    neighbour = lattice.copy()
-    neighbour[np.arange(len(lattice)), axis] += (size / parts)[axis]
-    neighbour = np.clip(neighbour, box.low, box.high)
-    return np.concatenate([first, lattice]), np.concatenate([second, neighbour])
+    neighbours = []
+    for axis in range(dim):
+        step = np.zeros(dim)
+        step[axis] = size[axis] / parts
+        inwards = np.where(lattice[:, axis] + step[axis] / 2 > box.high[axis], -1.0, 1.0)
+        neighbours.append(np.clip(lattice + inwards[:, None] * step, box.low, box.high))
+    lattices = np.tile(lattice, (dim, 1))
+    return np.concatenate([first, lattices]), np.concatenate([second, *neighbours])
+
+
+def _spread(box: Box, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Points without gaps: multiples of irrational steps (in one dimension the golden ratio's)."""
+    dim = len(box.low)
+    root = 2.0
+    for _ in range(60):  # of x^(dim + 1) = x + 1
+        root = (1 + root) ** (1 / (dim + 1))
+    steps = root ** -np.arange(1.0, dim + 1)
+    places = (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
+    return box.low + (box.high - box.low) * places
 
 
 class _Steepest:

@@ -2,7 +2,8 @@
 
 The proof is in `headwise.theory.rank.nearly_full`. Head i reads all coordinates of the points but
 number i, and the whole query; it averages the sign of ⟨w, y⟩ over the signs of w's coordinates up
-to i, each before i with the sign itself as a factor, and takes |w_i| from |w| = 1.
+to i, each before i with the sign itself as a factor, and takes |w_i| from |w| = 1. Of points
+that are orthonormal only up to single precision a sign near 0 may turn, which costs about 2^−dim.
 """
 
 from dataclasses import dataclass

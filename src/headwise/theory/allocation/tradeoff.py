@@ -23,6 +23,9 @@ from headwise.theory.checks import number, numbers, positive, whole
 Array = np.ndarray
 Tail = Callable[[Array], Array]
 
+_LEAST_FREEDOM = 2
+"""With one degree of freedom an interval is narrow only where the scatter is small by chance: of
+the simulated sweeps that looked determined then, most intervals missed."""
 _SEEN_WITHIN = 0.9  # an interval that covers more of the sweep than this says nothing
 
 
@@ -256,8 +259,9 @@ def _unidentified(sweep: Sweep, least: float, estimates: list[Estimate]) -> dict
     reasons = undetermined(sweep.heads, sweep.dims, sweep.tail)
     if reasons:
         return reasons
-    if sweep.freedom < 1:
-        why = f"{len(sweep.logs)} runs for {len(names)} unknowns leave no scatter to judge by; "
+    if sweep.freedom < _LEAST_FREEDOM:
+        left = "no scatter" if sweep.freedom < 1 else "one number for the scatter, too few"
+        why = f"{len(sweep.logs)} runs for {len(names)} unknowns leave {left} to judge by; "
         return dict.fromkeys(names, why + "more seeds or settings would")
     without = one_term(sweep, least)
     sides = (("number of heads", 0), ("dimension", 2))

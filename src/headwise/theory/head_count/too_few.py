@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
+from headwise.theory.bound import Bound, BoundVerdict, Status, rounded_down, rounded_up
 from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import floor_float
 from headwise.theory.head_count.common import BOUNDED, PAPER, REGULAR, RELAXED, feature_sizes
@@ -62,7 +62,7 @@ def lower_bound_exponent(
         first = _first_informative_length(heads, intrinsic_dim, head_dim, set_fraction)
         statement = (
             f"The formula gives k = {exponent:.4g}, which forbids nothing. With {heads} of "
-            f"{intrinsic_dim} heads it says something from length {readable(first)} on."
+            f"{intrinsic_dim} heads it says something from length {rounded_up(first)} on."
         )
     else:
         verdict, value = BoundVerdict.HOLDS, exponent

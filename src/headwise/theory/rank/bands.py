@@ -25,7 +25,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
+from headwise.theory.bound import Bound, BoundVerdict, Status, rounded_down
 from headwise.theory.checks import positive, whole
 from headwise.theory.rank.curve import HarmonicCurve, Values, check_degree, check_values
 from headwise.theory.rank.harmonics import log_dimensions, odd_degrees
@@ -90,7 +90,7 @@ def banded_error_bound(
     elif value == 0:
         statement = f"The count of harmonics up to degree {highest} forbids nothing here."
     else:
-        many = f"{readable(heads)} heads" if heads > 1 else "One head"
+        many = f"{rounded_down(heads)} heads" if heads > 1 else "One head"
         statement = (
             f"{many} of rank {rank} in dimension {dim} cannot have a mean-square error much below "
             f"{rounded_down(value)}; {exact_heads:,} heads of full rank with biases have 0, and "

@@ -28,7 +28,7 @@ Every term is ≥ 0, so a sum that stops at some degree is still a bound.
 import math
 
 from headwise.core.errors import require
-from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded_down
+from headwise.theory.bound import Bound, BoundVerdict, Status, rounded_down
 from headwise.theory.checks import positive, whole
 from headwise.theory.rank.curve import HarmonicCurve, Values, check_degree, check_values
 from headwise.theory.rank.harmonics import log_sign_masses, odd_degrees
@@ -59,7 +59,7 @@ def error_lower_bound(
     heads = whole("heads", heads, most=None)
     curve = _curve(dim, rank, values, highest_degree)
     value = curve.error(math.log(heads)) if rank < dim else 0.0
-    many = f"{readable(heads)} head{'s' if heads > 1 else ''} of rank {rank}"
+    many = f"{rounded_down(heads)} head{'s' if heads > 1 else ''} of rank {rank}"
     if rank == dim:
         verdict = BoundVerdict.NOT_APPLICABLE
         statement = "One head of full rank finds the nearer point exactly: nothing is forbidden."
@@ -105,15 +105,15 @@ def heads_needed(
     elif (needed := curve.heads(error)) == 1:
         value, verdict = None, BoundVerdict.VACUOUS
         statement = (
-            f"The bound does not rule out one head of rank {rank} at an error of {error:g}: it "
+            f"The bound does not rule out one head of rank {rank} at an error of {error!r}: it "
             f"begins to say something below {rounded_down(curve.error(0.0))}."
         )
     else:
         value, verdict = needed, BoundVerdict.HOLDS
         statement = (
-            f"A mean-square error of {error:g} at finding the nearer of two points in dimension "
-            f"{dim} takes at least {readable(value)} heads of rank {rank}. One head of full rank "
-            f"{dim} reaches 0."
+            f"A mean-square error of {error!r} at finding the nearer of two points in dimension "
+            f"{dim} takes at least {rounded_down(value)} heads of rank {rank}. One head of full "
+            f"rank {dim} reaches 0."
         )
     assumptions = _assumptions(values, highest_degree)
     return _bound("least number of heads", value, verdict, statement, assumptions, rank == dim)

@@ -12,7 +12,9 @@ _PAPER = "rank paper (arXiv 2407.16153)"
 def published_rates(dim: int, rank: int, error: float) -> tuple[Bound, Bound, Bound]:
     """Theorem 2 at constant error and at high accuracy, and theorem 3; the shapes, not the numbers.
 
-    Each value is an exponent: heads grow like e^value, up to constants that are unknown.
+    Each value is an exponent: heads grow like e^value, up to constants that are unknown. One rank
+    below full none of them is given: there dim + 1 heads are enough (even dim), which no rate that
+    grows faster can be true of.
     """
     dim, rank = whole("dim", dim), whole("rank", rank)
     error = positive("error", error)
@@ -38,8 +40,14 @@ def published_rates(dim: int, rank: int, error: float) -> tuple[Bound, Bound, Bo
 
 
 def _rate(formula: str, exponent: float, dim: int, rank: int, theorem: str) -> Bound:
-    applies = dim >= 5 and rank < dim
-    if applies:
+    applies = dim >= 5 and rank < dim - 1
+    if rank == dim - 1 and dim >= 5:
+        statement = (
+            f"At rank {rank} of {dim} the shape of the theorem as we know it says nothing: dim + 1 "
+            "heads of rank dim − 1 are exact in even dimensions (exact_below_full_rank), so the "
+            "rate is one for ranks well below full."
+        )
+    elif applies:
         statement = (
             f"Heads of rank {rank} in dimension {dim} must number at least of the order of "
             f"{formula}; the exponent is {exponent:.4g}, its constants are unknown."

@@ -10,6 +10,7 @@ from headwise.core.errors import require
 from headwise.core.shown import Printed
 from headwise.theory.bound import rounded_up
 from headwise.theory.checks import scores_array
+from headwise.theory.directed import up
 from headwise.theory.saturation.inequalities import (
     VACUOUS,
     Array,
@@ -18,6 +19,7 @@ from headwise.theory.saturation.inequalities import (
 )
 
 _ROUNDING = 1e-9
+_MEAN_DOUBT = 1e-12  # relative, of a mean, an exponential or a distance as computed
 _DISTANCES_AT_ONCE = 2**22  # bounds the memory of the diameter: 32 MB
 
 
@@ -106,13 +108,13 @@ def check_head(
         keys=scores.shape[1],
         epsilon=float(change.epsilon.max()),
         score_bound=float(spread.max()),
-        attention_bound=float(bound.max()),
-        attention_mean_bound=float(bound.mean()),
+        attention_bound=min(1.0, up(float(bound.max()))),
+        attention_mean_bound=min(1.0, up(float(bound.mean()), _MEAN_DOUBT)),
         attention_measured=float(change.shift.max()),
-        distance_bound=float(np.minimum(distance, np.sqrt(2) * bound).max()),
+        distance_bound=up(float(np.minimum(distance, np.sqrt(2) * bound).max()), _MEAN_DOUBT),
         distance_measured=float(np.linalg.norm(moved, axis=-1).max()),
         value_diameter=diameter,
-        output_bound=float(bound.max()) * diameter,
+        output_bound=up(float(bound.max()) * diameter, _MEAN_DOUBT),
         output_measured=float(np.linalg.norm(moved @ mixed, axis=-1).max()),
     )
 
