@@ -112,6 +112,18 @@ def test_the_data_download_and_equal_the_store(browser: Any, pages: dict[str, Pa
     assert saved == (pages["study"].parent / "runs.csv").read_text()
 
 
+def test_a_figure_saves_under_its_studys_name(browser: Any, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["study"]) as tab:
+        links = tab.locator(".figure.main .save a")
+        names = [links.nth(i).get_attribute("download") for i in range(links.count())]
+        assert names == [f"sample-drop.{kind}" for kind in ("svg", "csv")]
+        for link, beside in zip((links.nth(0), links.nth(1)), names, strict=True):
+            with tab.expect_download() as started:
+                link.click()
+            saved = Path(started.value.path()).read_bytes()
+            assert saved == next(pages["study"].parent.rglob(beside)).read_bytes()
+
+
 def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Path]) -> None:
     with opened(browser, pages["inspection"], "#L1H2") as tab:
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 2"
@@ -203,6 +215,8 @@ def test_a_page_prints_whole_on_a4(browser: Any, pages: dict[str, Path]) -> None
         tab.set_viewport_size({"width": 688, "height": 970})  # A4 without its margins
         tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         assert tab.locator("details:not([open])").count() == 0
+        swatch = tab.locator(".legend .swatch").nth(0)  # browsers print no grounds unless asked
+        assert swatch.evaluate("each => getComputedStyle(each).printColorAdjust") == "exact"
         assert tab.evaluate("document.documentElement.scrollWidth") <= 688
         assert tab.pdf(format="A4").startswith(b"%PDF")
 

@@ -82,6 +82,13 @@ def test_a_table_of_another_specification_is_refused(folder: Path) -> None:
         write_evidence(folder)
 
 
+def test_no_page_is_made_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    for verb in (write_evidence, check_evidence):
+        with pytest.raises(InputError, match="there is no folder"):
+            verb(tmp_path / "none", tmp_path / "a.md")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_half_a_tier_is_no_evidence(tmp_path: Path) -> None:
     result = made_up_result()
     half = StudyResult(STUDY, "standard", result.table.iloc[::2], result.planned)

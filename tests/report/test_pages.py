@@ -72,7 +72,8 @@ def test_panels_for_pages_take_the_width_they_are_given(result: StudyResult) -> 
 
 def test_chips_are_verdicts_and_failed_claims_come_first(result: StudyResult) -> None:
     made = study_page(result)
-    assert [chip.text for chip in made.chips] == ["1 holds", "1 fails", "1 not tested"]
+    verdicts = ["1 holds", "1 fails", "1 not tested"]
+    assert [chip.text for chip in made.chips] == [*verdicts, "2 of 24 runs diverged"]
     text = render_page(made)
     assert text.index("It rises") < text.index("It falls") < text.index("It flies")
     untested = next(point for point in made.points if point.statement == "It flies")

@@ -54,7 +54,7 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
         "method:N",
         title=None,
         scale=alt.Scale(domain=methods, range=[BLUE, *(_OTHERS[name] for name in methods[1:])]),
-        legend=alt.Legend(orient="top", symbolOpacity=1),
+        legend=alt.Legend(orient="top", columns=2, symbolOpacity=1),
     )
     base = alt.Chart(rows).encode(x=x, color=colour, tooltip=_told())
     measured = base.transform_filter("isValid(datum.damage)")

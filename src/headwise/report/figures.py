@@ -12,9 +12,11 @@ import pandas as pd
 from headwise.lab.result import StudyResult
 from headwise.lab.study import Figure, IntervalFigure
 from headwise.lab.summary import STUCK, readable_value
-from headwise.report.intervals import draw_intervals, interval_panels
-from headwise.report.line_style import LineStyle, axis_ends, finite_ends, ordered_values
-from headwise.report.lines import LineData, panels
+from headwise.report.intervals import draw_intervals, group_colours, interval_panels
+from headwise.report.lines.names import line_name
+from headwise.report.lines.panels import LineData, panels
+from headwise.report.lines.references import lone_labels, said_of_points
+from headwise.report.lines.style import LineStyle, axis_ends, finite_ends, ordered_values
 from headwise.report.theme import finished, panel_title
 
 
@@ -46,13 +48,37 @@ def draw_all(result: StudyResult) -> dict[str, DrawnFigure]:
     return {name: each for name, each in drawn.items() if each is not None}
 
 
+def not_drawn(result: StudyResult) -> list[str]:
+    """Why a figure whose runs are there is not on the page, a sentence each."""
+    said = []
+    for figure in result.study.figures:
+        if isinstance(figure, IntervalFigure) or figure.name in result.charts:
+            continue
+        runs = result.table[result.table["part"].isin(list(figure.panels))]
+        errors = runs["error"].to_numpy(float)
+        if len(errors):
+            said.append(f"“{figure.title}” is not drawn: {_without_a_place(errors)}.")
+    return said
+
+
+def _without_a_place(errors: np.ndarray) -> str:
+    if not np.isfinite(errors).any():
+        return "every run diverged"
+    if (errors[np.isfinite(errors)] == 0).all():
+        return "every error is exactly 0, which a logarithmic axis cannot show"
+    return "no error is above 0, and a logarithmic axis shows no other"
+
+
 def _draw(result: StudyResult, figure: Figure | IntervalFigure) -> DrawnFigure | None:
     if isinstance(figure, IntervalFigure):
         data = figure.data(result.table)
         if data.empty:
             return None
-        parts = {title: finished(panel) for title, panel in interval_panels(figure, data).items()}
-        return DrawnFigure(draw_intervals(figure, data), data, parts)
+        panels_on_page = interval_panels(figure, data, for_page=True).items()
+        parts = {title: finished(panel) for title, panel in panels_on_page}
+        legend = [Swatch(group, group, colour) for group, colour in group_colours(data).items()]
+        shown = tuple(legend) if len(legend) > 1 else ()
+        return DrawnFigure(draw_intervals(figure, data), data, parts, shown)
     if not result.table["part"].isin(list(figure.panels)).any():
         return None
     points = figure_data(result, figure)
@@ -63,12 +89,15 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     height = "error_mean" if result.study.score == "mean" else "error_min"
     positive = result.error.compared_by == "ratio"
     shown = points[points[height].notna() & ((points[height] > 0) | (not positive))]
+    shown = _in_order(result, figure, shown)
     seeds = _seeds(result, figure)
     notes = _notes(result, figure, points)
     ends = finite_ends(shown, seeds, height, positive)
     if ends is None:
         return None
     ours = shown[shown["source"] != "reference"]
+    labels = tuple(dict.fromkeys(shown["label"].dropna())) if "label" in shown else ()
+    lone = lone_labels(shown, figure.x)
     style = LineStyle(
         figure=figure,
         x=result.column(figure.x),
@@ -77,7 +106,8 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
         score=result.study.score,
         domain=ends,
         values=tuple(ordered_values({*ours[figure.colour].dropna().tolist()})),
-        labels=tuple(dict.fromkeys(shown["label"].dropna())) if "label" in shown else (),
+        labels=tuple(label for label in labels if label not in lone),
+        points=lone,
         last=ordered_values({*shown[figure.x].dropna().tolist()})[-1],
     )
     data = LineData(shown, _placed(seeds, *axis_ends(style)), notes)
@@ -85,16 +115,19 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     printed = [
         panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
     ]
-    caption = f"{figure.caption} {_read_as(data)}"
+    caption = f"{figure.caption} {_read_as(style, data)}"
     whole = alt.concat(*printed, columns=columns)
     chart = finished(whole, figure.title, wrap(caption, 88 if columns > 1 else 66))
     on_page = panels(replace(style, for_page=True), data)
     return DrawnFigure(
         chart,
         points,
-        {title: finished(panel) for title, panel in on_page.items()},
+        {
+            "" if len(on_page) == 1 and figure.facet is None else title: finished(panel)
+            for title, panel in on_page.items()
+        },
         _legend(style),
-        style.colour.label,
+        "" if figure.colour == "part" or len(style.values) == 1 else style.colour.label,
         caption,
     )
 
@@ -106,9 +139,11 @@ def _placed(seeds: pd.DataFrame, low: float, high: float) -> pd.DataFrame:
     return placed.dropna(subset="error")
 
 
-def _read_as(data: LineData) -> str:
+def _read_as(style: LineStyle, data: LineData) -> str:
     """How to read the marks that this figure has."""
     said = ["Small points: every seed."]
+    if style.score == "mean" and data.points.get("error_low", pd.Series(dtype=float)).notna().any():
+        said.append(f"Bars: 95 % intervals of the {style.error.mean}.")
     states = set(data.seeds["state"])
     if "stuck" in states:
         said.append(f"×: a seed that is stuck, {STUCK:.0f}× or more above the best.")
@@ -117,20 +152,32 @@ def _read_as(data: LineData) -> str:
     if "zero" in states:
         said.append("Triangle at the bottom: an error of exactly 0, below any logarithmic axis.")
     if (data.points["source"] == "published").any():
-        said.append("Faint: published.")
+        said.append("Dotted: published.")
+    said += said_of_points(style.points)
     return " ".join(said)
 
 
 def _legend(style: LineStyle) -> tuple[Swatch, ...]:
-    lines = [Swatch(value, _named(value), colour) for value, colour in style.colours.items()]
+    named = dict(zip(style.colours, style.values, strict=True))
+    lines = (
+        []
+        if style.figure.facet == style.figure.colour
+        else [
+            Swatch(text, _swatch_name(style, named[text]), colour)
+            for text, colour in style.colours.items()
+        ]
+    )
     grey = [
         Swatch("", label, dash=" ".join(map(str, dash))) for label, dash in style.dashes.items()
     ]
     return (*lines, *grey)
 
 
-def _named(value: str) -> str:
-    return value.removesuffix(".0")
+def _swatch_name(style: LineStyle, value: object) -> str:
+    """Beside the legend's title, a number stands alone."""
+    if len(style.values) == 1:
+        return f"this run, {line_name(style, value)}"
+    return line_name(style, value) if style.figure.colour == "part" else readable_value(value)
 
 
 def figure_data(result: StudyResult, figure: Figure) -> pd.DataFrame:
@@ -160,8 +207,22 @@ def _with_panels(result: StudyResult, figure: Figure, data: pd.DataFrame) -> pd.
     panel = data["part"].map(dict(figure.panels)) if "part" in data else pd.Series(dtype=str)
     if figure.facet is not None:
         title = result.column(figure.facet).title
-        panel = title + " = " + data[figure.facet].map(readable_value)
+        panel = data[figure.facet].map(
+            lambda value: figure.facet_titles.get(value, f"{title} = {readable_value(value)}")
+        )
     return data.assign(panel=panel)
+
+
+def _in_order(result: StudyResult, figure: Figure, rows: pd.DataFrame) -> pd.DataFrame:
+    """Panels as the study has its parts or names their values, else by value."""
+    if figure.facet is None:
+        places = {part: place for place, part in enumerate(figure.panels)}
+        key = rows["part"].map(places) if "part" in rows else None
+    else:
+        found = ordered_values({*rows[figure.facet].dropna().tolist()})
+        values = dict.fromkeys([*figure.facet_titles, *found])
+        key = rows[figure.facet].map({value: place for place, value in enumerate(values)})
+    return rows if key is None else rows.loc[key.sort_values(kind="stable").index]
 
 
 def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:

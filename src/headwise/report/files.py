@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class PaperFigure:
 
     svg: str
 
-    @property
+    @cached_property
     def pdf(self) -> bytes:
         """The same as PDF."""
         return bytes(vl_convert.svg_to_pdf(self.svg))

@@ -82,7 +82,7 @@ def heat_maps(inspection: Inspection) -> dict[str, alt.Chart]:
 def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     """Damage by the share of the attention's parameters kept: predicted, and measured points."""
     sizes = inspection.sizes
-    title = f"damage, {inspection.unit}"
+    title = f"damage: {inspection.objective}, {inspection.unit}"
     shares = [share / 10 for share in range(1, 11)]
     base = alt.Chart(sizes).encode(
         x=alt.X(

@@ -1,12 +1,18 @@
 """Means with intervals, one line a label: which is better, and is it told apart?"""
 
+from typing import Any
+
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from headwise.lab.study import IntervalFigure
+from headwise.report.lines.panels import HIDDEN
+from headwise.report.lines.style import in_lines
 from headwise.report.theme import GREY, PALETTE, finished, panel_title
 
 _WIDTH, _ROW = 330, 34
+_LONGEST_TITLE = 30  # letters, where three panels stand side by side
 _LABELS = alt.Axis(grid=True, tickBand="extent", labelLimit=260)
 
 
@@ -18,25 +24,47 @@ def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
     return chart
 
 
-def interval_panels(figure: IntervalFigure, data: pd.DataFrame) -> dict[str, alt.LayerChart]:
-    """A chart a panel, by its title."""
+def group_colours(data: pd.DataFrame) -> dict[str, str]:
+    """The colour of each group, by its name."""
+    groups = sorted(data["group"].unique(), reverse=True)
+    return {group: PALETTE[k % len(PALETTE)] for k, group in enumerate(groups)}
+
+
+def interval_panels(
+    figure: IntervalFigure, data: pd.DataFrame, for_page: bool = False
+) -> dict[str, alt.LayerChart]:
+    """A chart a panel, by its title; those for a page have no legend, which the page has."""
     rows = data if figure.ordered else data.sort_values("mean")
     labels = list(dict.fromkeys(rows["label"]))
-    groups = sorted(data["group"].unique(), reverse=True)
     return {
-        str(title): _panel(figure, here, labels, groups)
+        str(title): _panel(figure, here, labels, data, for_page)
         for title, here in data.groupby("panel", sort=not figure.ordered)
     }
 
 
 def _panel(
-    figure: IntervalFigure, data: pd.DataFrame, labels: list[str], groups: list[str]
+    figure: IntervalFigure,
+    here: pd.DataFrame,
+    labels: list[str],
+    data: pd.DataFrame,
+    for_page: bool,
 ) -> alt.LayerChart:
-    colour = alt.Scale(domain=groups, range=list(PALETTE[: len(groups)]))
-    base = alt.Chart(data).encode(
+    colours = group_colours(data)
+    groups = list(colours)
+    legend: dict[str, Any] = {"legend": None} if for_page or len(groups) == 1 else {}
+    rows = alt.Chart(here)
+    if for_page:
+        rows = rows.transform_filter(f"indexof({HIDDEN}, datum.group) < 0")
+    base = rows.encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
         yOffset=alt.YOffset("group:N", sort=groups),
-        color=alt.Color("group:N", title=None, scale=colour, sort=groups),
+        color=alt.Color(
+            "group:N",
+            title=None,
+            scale=alt.Scale(domain=groups, range=list(colours.values())),
+            sort=groups,
+            **legend,
+        ),
         tooltip=[
             alt.Tooltip("label:N", title="setting"),
             alt.Tooltip("group:N", title="arm"),
@@ -46,13 +74,23 @@ def _panel(
             alt.Tooltip("seeds:Q"),
         ],
     )
-    x = alt.X("mean:Q", title=figure.axis, scale=alt.Scale(zero=figure.zero, nice=True))
-    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=figure.axis), x2="high:Q")
-    marks = base.mark_point(size=55, filled=True, opacity=1).encode(
-        x=x, shape=alt.Shape("group:N", title=None, sort=groups, scale=alt.Scale(domain=groups))
-    )
+    title, axis = in_lines(figure.axis, _LONGEST_TITLE), alt.Axis(tickCount=4)
+    x = alt.X("mean:Q", title=title, axis=axis, scale=_scale(figure, data))
+    bars = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
+    shapes = alt.Shape("group:N", title=None, sort=groups, scale=alt.Scale(domain=groups), **legend)
+    marks = base.mark_point(size=55, filled=True, opacity=1).encode(x=x, shape=shapes)
     layers: list[alt.Chart] = [bars.transform_filter("isValid(datum.low)"), marks]
     if figure.zero:
         rule = alt.Chart(pd.DataFrame({"mean": [0.0]}))
         layers.insert(0, rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="mean:Q"))
-    return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))
+    chart = alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))
+    return chart.add_params(alt.param(name=HIDDEN, value=[])) if for_page else chart
+
+
+def _scale(figure: IntervalFigure, data: pd.DataFrame) -> alt.Scale:
+    """Differences are compared from panel to panel: one axis for all."""
+    if not figure.zero:
+        return alt.Scale(zero=False, nice=True)
+    known = data[["mean", "low", "high"]].to_numpy(float)
+    known = np.append(known[np.isfinite(known)], 0.0)
+    return alt.Scale(domain=[float(known.min()), float(known.max())], nice=True)

@@ -90,8 +90,8 @@ def _compressed(result: Compressed) -> Page:
     heads = result.heads()
     sentences = result.sentences()
     answer = (
-        f"With {share.ratio:.0%} of its attention parameters the model loses "
-        f"{judged.damage:+.4f} {judged.unit} on {judged.held_out_tokens:,} held-out tokens."
+        f"With {share.ratio:.0%} of its attention parameters the damage is {judged.verdicts[0]} "
+        f"{judged.unit} on {judged.held_out_tokens:,} held-out tokens ({judged.objective})."
     )
     loss = []
     if result.sizes:
@@ -108,7 +108,7 @@ def _compressed(result: Compressed) -> Page:
         kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
         answer=answer,
         chips=chips,
-        sentences=sentences[1:],
+        sentences=[*map(sentence, sentences[1:])],
         figures=[*loss, kept, *by_head],
         after=closer_look(result),
         scripts=("size_slider.js",),

@@ -71,9 +71,17 @@ _LOOK: dict[str, Any] = {
 def ordered(count: int) -> list[str]:
     """Colours for so many lines in their order, as far apart as the ramp allows."""
     if count > len(RAMP):
-        return [RAMP[i % len(RAMP)] for i in range(count)]
+        return [_between(i * (len(RAMP) - 1) / (count - 1)) for i in range(count)]
     last = max(1, count - 1)
     return [RAMP[round(i * (len(RAMP) - 2) / last)] for i in range(count)]
+
+
+def _between(place: float) -> str:
+    """The colour at a place along the ramp, mixed from its neighbours."""
+    at = min(int(place), len(RAMP) - 2)
+    ends = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in RAMP[at : at + 2]]
+    mixed = (a + (b - a) * (place - at) for a, b in zip(*ends, strict=True))
+    return "#" + "".join(f"{round(each):02x}" for each in mixed)
 
 
 def decades(first: int, last: int, step: int = 1) -> alt.Axis:

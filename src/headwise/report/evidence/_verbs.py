@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import check_can_write, check_can_write_into, write_file
+from headwise.core.files import check_can_write, check_can_write_into, is_folder, write_file
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
 from headwise.report.evidence.gather import TIER, gather
@@ -43,16 +43,24 @@ def add_evidence(
 
 def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> Path:
     """Make index.html in the folder, and the Markdown page `docs` (None: none), of its tables."""
+    folder = _with_tables(folder)
     check_can_write_into(folder, "--folder (in Python folder=)")
     check_can_write(docs, "--docs (in Python docs=)")
-    wrong = _stale(Path(folder))
+    wrong = _stale(folder)
     require(not wrong, "; ".join(wrong))
-    papers = gather(Path(folder), list(STUDIES.values()))
-    path = Path(folder) / _PAGE
+    papers = gather(folder, list(STUDIES.values()))
+    path = folder / _PAGE
     write_file(path, evidence_page(papers))
     if docs is not None:
         write_file(docs, markdown(papers))
     return path
+
+
+def _with_tables(folder: str | Path) -> Path:
+    """The folder, which must be there: a page of nothing would say that nothing was ever run."""
+    folder = Path(folder)
+    require(is_folder(folder), f"there is no folder {folder}; headwise evidence add makes it")
+    return folder
 
 
 def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> list[str]:
@@ -61,8 +69,7 @@ def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) 
     A table is wrong if its runs are not those that the study's tier has; a page if it does not say
     what its tables say. Nothing is trained.
     """
-    folder = Path(folder)
-    require(folder.is_dir(), f"there is no folder {folder}")
+    folder = _with_tables(folder)
     wrong = _stale(folder)
     if wrong:
         return wrong

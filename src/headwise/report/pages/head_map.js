@@ -27,7 +27,7 @@ function bars(title, values, labels, log) {
   const least = 1e-4, size = v => log ? Math.max(0, 1 - Math.log(Math.max(v, least)) / Math.log(least)) : v / (Math.max(...values) || 1);
   const step = (W - LEFT - 8) / values.length, every = Math.ceil(values.length / 8);
   const drawn = values.map((v, i) => { const h = size(v) * (H - TOP - FOOT); return `<rect x="${LEFT + i * step + step * .08}" y="${H - FOOT - h}" width="${step * .84}" height="${h}"><title>${labels[i]}: ${log ? v.toPrecision(2) : (100 * v).toFixed(1) + " %"}</title></rect>` + (i % every === 0 ? word(LEFT + (i + .5) * step, H - FOOT + 16, String(labels[i]).split("–")[0], "middle") : ""); });
-  return picture(title, drawn.join("") + word(LEFT - 4, TOP + 8, log ? "1" : `${(100 * Math.max(...values)).toFixed(0)} %`, "end") + word(LEFT - 4, H - FOOT, log ? least : "0 %", "end"));
+  return picture(title, drawn.join("") + word(LEFT - 4, TOP + 8, log ? "1" : `${(100 * Math.max(...values)).toFixed(0)} %`, "end") + word(LEFT - 4, H - FOOT, log ? "10⁻⁴" : "0 %", "end"));
 }
 const unpacked = new Map();  // attention weights, 0 to 255, by text and layer
 function attention(text, layer) {

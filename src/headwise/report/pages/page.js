@@ -17,7 +17,8 @@ for (const legend of document.querySelectorAll(".legend")) {
 }
 
 function sortKey(cell) {
-  const number = parseFloat(cell.textContent.replace(/,/g, "").replace("−", "-"));
+  const text = cell.textContent.replace(/,/g, "").replace("−", "-"), share = text.match(/^(-?[\d.]+)\/([\d.]+)$/);
+  const number = share ? share[1] / share[2] : parseFloat(text);
   return Number.isNaN(number) ? cell.textContent : number;
 }
 for (const table of document.querySelectorAll("table")) {

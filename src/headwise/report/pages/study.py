@@ -10,6 +10,7 @@ from headwise.lab.result import StudyResult
 from headwise.lab.study import NOT_TESTED, Claim, Verdict, with_confidence
 from headwise.lab.summary import readable_value
 from headwise.lab.work import versions
+from headwise.report.figures import not_drawn
 from headwise.report.pages.content import Chip, Live, Page, PageFigure, PageTable, Point
 
 MOODS = {"holds": "good", "does not hold": "bad", "cannot tell": "open", "not tested": "untested"}
@@ -29,6 +30,7 @@ def study_page(result: StudyResult, live: Live | None = None) -> Page:
         conclusive=conclusion.conclusive,
         settled_by=conclusion.settled_by,
         chips=verdict_chips(result),
+        sentences=not_drawn(result),
         figures=[
             PageFigure(
                 name=f"{study.name}-{name}",
@@ -60,6 +62,9 @@ def verdict_chips(result: StudyResult) -> list[Chip]:
     if result.failures:
         count = len(result.failures)
         chips.append(Chip(f"{count} run{'' if count == 1 else 's'} failed", "bad"))
+    if diverged := int(result.table.drop_duplicates("key")["diverged"].sum()):
+        mood = "bad" if diverged == result.finished else "open"
+        chips.append(Chip(f"{diverged} of {result.finished} runs diverged", mood))
     if result.finished < result.planned:
         chips.append(Chip(f"{result.finished} of {result.planned} runs finished", "open"))
     return chips
@@ -132,7 +137,7 @@ def _comparison(result: StudyResult, title: str, parts: list[str]) -> PageTable:
         or (column != "part" and merged[column].nunique() > 1)
     ]
     ratio = result.error.compared_by == "ratio"
-    mean = "geometric mean" if ratio else "mean"
+    mean = result.error.mean
     columns = [_titled(result, column) for column in settings]
     columns += ["smallest", mean, "95 % interval", "seeds", *(["stuck"] if ratio else [])]
     columns += ["diverged"]

@@ -6,23 +6,22 @@ Published numbers of the same setting are faint, in the same colours; references
 """
 
 from dataclasses import dataclass
-from math import log10
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
-from headwise.lab.summary import readable_value
-from headwise.report.line_style import LineStyle, axis_ends, ordered_values, x_axis, y_axis
+from headwise.report.lines.names import line_name, name_layers, named_in_place, names_at_ends
+from headwise.report.lines.references import reference_layers
+from headwise.report.lines.style import LineStyle, ordered_values, x_axis, y_axis
 from headwise.report.theme import GREY, ORANGE
 
-_SIZES = {True: (460, 330), False: (330, 260)}  # of a panel that stands alone, and of others
+_SIZES = {True: (460, 330), False: (330, 280)}  # of a panel that stands alone, and of others
 _MORE_HEIGHT = 50  # of a panel that stands alone on a page, where it is wider, too
-_LETTER = 7.5  # pixels, about
-_FAINT = 0.4
-_LINE_OF_TEXT = 0.055  # of the height of a panel
-_HIDDEN = "hidden"  # the signal that holds the values a reader has switched off
+_LETTER = 8.0  # pixels, about
+_FAINT = 0.7  # published lines, which are thin and dotted, too
+HIDDEN = "hidden"
+"""The signal that holds the values a reader of a page has switched off."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,23 @@ def _panel(style: LineStyle, data: LineData) -> alt.LayerChart:
     unseen = alt.Chart(ours).mark_point(filled=True, opacity=0)
     layers: list[alt.Chart] = [unseen.encode(x=x, y=y, **_marked(style, ours))]
     if len(references):
-        layers += _references(style, references, x, y)
+        layers += reference_layers(style, references, x, y)
     if len(data.notes):
         layers += _notes(style, data.notes, x, y)
     if len(published):
         layers += _lines(style, published, x, y, faint=True)
     layers += _seeds(style, data.seeds, x)
     layers += _lines(style, ours, x, y, faint=False)
-    layers += _names(style, ours, x, y)
+    named = named_in_place(style, ours)
+    if named:
+        ends = _visible(style, alt.Chart(names_at_ends(style, ours)))
+        layers += name_layers(style, ends, x, y)
     chart = alt.layer(*layers)
     if style.for_page:
-        chart = chart.add_params(alt.param(name=_HIDDEN, value=[]))
-        if not style.figure.x_log and _named_in_place(style, ours):
-            longest = max(len(_name(style, value)) for value in style.values)
-            room = {"left": 5, "top": 5, "right": _LETTER * longest, "bottom": 8}
+        chart = chart.add_params(alt.param(name=HIDDEN, value=[]))
+        if named:
+            longest = max(len(line_name(style, value)) for value in style.values)
+            room = {"left": 5, "top": 5, "right": _LETTER * longest + 10, "bottom": 8}
             chart = chart.properties(padding=room)
     return chart
 
@@ -93,7 +95,7 @@ def _visible(style: LineStyle, chart: alt.Chart) -> alt.Chart:
     if not style.for_page:
         return chart
     name = style.figure.colour
-    return chart.transform_filter(f"indexof({_HIDDEN}, toString(datum['{name}'])) < 0")
+    return chart.transform_filter(f"indexof({HIDDEN}, toString(datum['{name}'])) < 0")
 
 
 def _scale(style: LineStyle) -> alt.Scale:
@@ -111,7 +113,9 @@ def _lines(
     stroke = alt.Stroke(name, scale=_scale(style), legend=None)
     base = _visible(style, alt.Chart(rows)).encode(x=x, y=y, tooltip=_tooltip(style, faint))
     if faint:
-        lines = base.mark_line(strokeWidth=2, opacity=_FAINT).encode(stroke=stroke)
+        lines = base.mark_line(strokeWidth=1.5, strokeDash=[2, 2], opacity=_FAINT).encode(
+            stroke=stroke
+        )
         return [lines, base.mark_point(size=40, opacity=_FAINT).encode(stroke=stroke)]
     marks = base.mark_point(size=75, filled=True, opacity=1).encode(**_marked(style, ours=rows))
     layers = [base.mark_line(strokeWidth=2.5).encode(stroke=stroke), marks]
@@ -126,46 +130,13 @@ def _lines(
 
 def _marked(style: LineStyle, ours: pd.DataFrame) -> dict[str, Any]:
     """The channels of our points, with the legend where there is one."""
-    legend = None if style.for_page or _named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
+    legend = None if style.for_page or named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
     name, title = f"{style.figure.colour}:N", style.colour.label
     shapes = alt.Scale(domain=list(style.values), range=list(style.shapes.values()))
     return {
         "color": alt.Color(name, title=title, scale=_scale(style), legend=legend),
         "shape": alt.Shape(name, title=title, scale=shapes, legend=legend),
     }
-
-
-def _ends_of_lines(style: LineStyle, ours: pd.DataFrame) -> pd.DataFrame:
-    """The last point of each line, where all lines end at the same place."""
-    last = ours[ours[style.figure.x] == ours[style.figure.x].max()]
-    return last.drop_duplicates(style.figure.colour)
-
-
-def _named_in_place(style: LineStyle, ours: pd.DataFrame) -> bool:
-    """Whether names fit at the ends of the lines: none nearer to another than a line of text."""
-    ends = _ends_of_lines(style, ours)
-    if ends[style.figure.colour].nunique() < len(style.values) or len(style.values) < 2:
-        return False
-    low, high = axis_ends(style)
-    heights = ends[style.height].to_numpy(float)
-    if style.error.compared_by == "ratio":
-        low, high, heights = log10(low), log10(high), np.log10(heights)
-    return bool((np.diff(np.sort(heights)) > _LINE_OF_TEXT * (high - low)).all())
-
-
-def _names(style: LineStyle, ours: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """The lines' names at their ends, where they fit."""
-    if not _named_in_place(style, ours):
-        return []
-    ends = _ends_of_lines(style, ours)
-    ends = ends.assign(label=[_name(style, value) for value in ends[style.figure.colour]])
-    text = _visible(style, alt.Chart(ends)).mark_text(align="left", dx=10, fontSize=13, color=GREY)
-    return [text.encode(x=x, y=y, text="label:N").properties(name="note_line")]
-
-
-def _name(style: LineStyle, value: object) -> str:
-    symbol = f"{style.colour.symbol} = " if style.colour.symbol else ""
-    return f"{symbol}{readable_value(value)}"
 
 
 def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
@@ -225,29 +196,6 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
     if (rows["state"] == "diverged").any():
         layers.append(lost)
     return layers
-
-
-def _references(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """What theory, constructions or the paper say, in grey: a dash pattern for each."""
-    base = alt.Chart(rows).encode(
-        x=x,
-        y=y,
-        tooltip=[
-            alt.Tooltip("label:N", title="reference"),
-            alt.Tooltip(f"{style.figure.x}:O", title=style.x.label),
-            alt.Tooltip(f"{style.height}:Q", title="error", format=".3g"),
-        ],
-    )
-    labels = list(style.labels)
-    legend = alt.Legend(symbolSize=300, symbolType="stroke", orient="bottom", columns=1)
-    dash = alt.StrokeDash(
-        "label:N",
-        title="references",
-        scale=alt.Scale(domain=labels, range=list(style.dashes.values())),
-        legend=None if style.for_page else legend,
-    )
-    lines = base.mark_line(strokeWidth=1.5, color=GREY).encode(strokeDash=dash)
-    return [lines, base.mark_point(size=22, color=GREY, filled=True, opacity=1)]
 
 
 def _notes(style: LineStyle, rows: pd.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -12,7 +13,7 @@ from headwise.lab.kinds import Column, Quantity
 from headwise.lab.study import Figure
 from headwise.report.theme import DASHES, SHAPES, decades, ordered
 
-_ROOM_FOR_NAMES = 0.16  # of the width of a logarithmic axis, at the ends of the lines
+_LONGEST_TITLE = 36  # letters
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class LineStyle:
     score: str  # "smallest" or "mean"
     domain: tuple[float, float]
     values: tuple[Any, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # of references that are lines
+    points: tuple[str, ...]  # of references that are a point in each panel
     last: Any  # the greatest value on the axis below
     for_page: bool = False
 
@@ -62,13 +64,13 @@ def ordered_values(values: set[Any]) -> list[Any]:
 
 def x_axis(style: LineStyle, values: list[Any]) -> alt.X:
     """The axis of what the errors stand against, with a tick at each of the values."""
-    axis = alt.Axis(labelAngle=0, values=values, grid=False)
+    axis = alt.Axis(labelAngle=0, values=values, grid=False, labelOverlap="greedy")
     if style.figure.x == "rank_share":
         axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
     if style.figure.x_log:
         low, high = float(values[0]), float(values[-1])
-        room = (high / low) ** _ROOM_FOR_NAMES if high > low else 2.0
-        scale = alt.Scale(type="log", base=2, nice=False, padding=14, domain=[low, high * room])
+        ends = [low, high] if high > low else [low / 2, low * 2]
+        scale = alt.Scale(type="log", base=2, nice=False, padding=14, domain=ends)
         return alt.X(f"{style.figure.x}:Q", title=style.x.label, axis=axis, scale=scale)
     return alt.X(f"{style.figure.x}:O", title=style.x.label, axis=axis)
 
@@ -77,18 +79,28 @@ def y_axis(style: LineStyle, name: str) -> alt.Y:
     """The axis of errors for the column of that name: all layers share it."""
     error, column = style.error, f"{name}:Q"
     low, high = axis_ends(style)
-    title = f"{error.name}, {style.score} over seeds"
+    score = error.mean if style.score == "mean" else style.score
+    title = f"{error.name}, {score} over seeds"
     if error.compared_by == "difference":
-        title = f"{error.name}, {error.unit}, {style.score} over seeds"
+        title = f"{error.name}, {error.unit}, {score} over seeds"
         scale = alt.Scale(domain=[low, high], nice=False)
-        return alt.Y(column, title=title, scale=scale, axis=alt.Axis(tickCount=6))
+        return alt.Y(column, title=in_lines(title), scale=scale, axis=alt.Axis(tickCount=6))
     first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
     axis = decades(first, last)
     if high < 300 * low:  # few decades: name numbers between them
         values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
         axis = alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
-    return alt.Y(column, title=title, axis=axis, scale=scale)
+    return alt.Y(column, title=in_lines(title), axis=axis, scale=scale)
+
+
+def in_lines(title: str, longest: int = _LONGEST_TITLE) -> str | list[str]:
+    """The title of an axis, in two lines where one would be longer than the panel."""
+    if len(title) <= longest:
+        return title
+    words = title.split(", ")
+    parts = [(", ".join(words[:k]) + ",", ", ".join(words[k:])) for k in range(1, len(words))]
+    return list(min(parts, key=lambda pair: max(map(len, pair)))) if parts else wrap(title, longest)
 
 
 def axis_ends(style: LineStyle) -> tuple[float, float]:

@@ -1,0 +1,1 @@
+"""Error against something, a line a setting: panels, their style, the lines' names."""
