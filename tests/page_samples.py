@@ -115,13 +115,7 @@ SAMPLE = Study(
     ),
     figures=(
         Figure(
-            name="drop",
-            title="The drop",
-            caption="A caption.",
-            panels={"main": "main"},
-            x="heads",
-            colour="length",
-            notes=drop_notes,
+            "drop", "The drop", "A caption.", {"main": "main"}, "heads", "length", notes=drop_notes
         ),
     ),
 )

@@ -50,6 +50,17 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{path.name}: no heading for {link}"
 
 
+def test_scripts_that_are_named_exist() -> None:
+    named = {
+        (text, script)
+        for text in [*TEXTS, ROOT / "Makefile", *ROOT.glob("[bst]*/**/*.py")]
+        for script in re.findall(r"\bbenchmarks/[\w/]+\.py\b", text.read_text("utf-8"))
+    }
+    assert len({script for _, script in named}) >= 20
+    lost = [(text, script) for text, script in named if not (ROOT / script).exists()]
+    assert lost == []
+
+
 @pytest.mark.parametrize("page", ["index.md", "head-count.md"])
 def test_the_examples_on_the_page_are_true(page: str) -> None:
     outcome = doctest.testfile(str(DOCS / page), module_relative=False)

@@ -8,6 +8,7 @@ import pytest
 
 import headwise
 from headwise.allocation import read_allocation
+from headwise.core.lines import fit
 
 Run = Callable[[str], tuple[int, str, str]]
 PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
@@ -41,7 +42,7 @@ def test_the_command_and_its_twin_write_the_same_page(tmp_path: Path, run: Run) 
 
 def test_the_command_prints_what_its_twin_returns(tmp_path: Path, run: Run) -> None:
     made = headwise.plan(layers=6, width=384, length=256, budget=3538944, out=tmp_path / "a.json")
-    assert run(PLAN) == (0, f"{made}\n", "")
+    assert run(PLAN) == (0, f"{fit(made)}\n", "")
     assert run(f"{PLAN} --json") == (0, f"{made.to_json()}\n", "")
     assert read_allocation(tmp_path / "a.json") == made
     table = made.table()

@@ -13,6 +13,7 @@ import headwise
 from headwise.advise.probe import probe_eval, read
 from headwise.advise.probe.descent import transition
 from headwise.core.errors import InputError
+from headwise.core.lines import fit
 from headwise.tasks import sum_of_maxima
 
 
@@ -100,7 +101,7 @@ def test_the_function_reads_files_as_the_command_does(
     state = str(options["state"])
     path = str(files["npz"][0])
     run("probe", path, "--max-heads", "2", "--no-positions", "--state", state)
-    assert capsys.readouterr().out == f"{found}\n"
+    assert capsys.readouterr().out == f"{fit(found)}\n"
     with pytest.raises(InputError, match=r"cannot read none\.npz: No such file"):
         headwise.probe("none.npz")
     with pytest.raises(InputError, match="by position or by name, not both"):

@@ -78,10 +78,15 @@ def test_hangup_under_nohup_is_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+def buffered() -> dict[str, str]:
+    """An environment in which Python gathers its output, as it does for most people."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def python(*arguments: str, **more: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-m", "headwise", *arguments],
-        env={**os.environ, **more},
+        env={**buffered(), **more},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -106,12 +111,22 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert (process.returncode, errors) == (141, "")
 
 
-def test_a_full_disk_behind_standard_output_is_said() -> None:
-    command = [sys.executable, "-m", "headwise", *BOUND]
+@pytest.mark.parametrize("arguments", [BOUND, ["--version"]])
+def test_a_full_disk_behind_standard_output_is_said(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "headwise", *arguments]
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered()
+        )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
     assert "No space left on device" in ended.stderr
+
+
+@pytest.mark.parametrize("to", [">&-", "2>&-", "<&-", "2>/dev/full", "2> >(true)"])
+def test_a_stream_that_is_closed_or_full_changes_no_code(to: str) -> None:
+    for arguments, code in (("--version", 0), ("study show no:such", 2)):
+        line = f"{sys.executable} -m headwise {arguments} {to}"
+        assert subprocess.run(["bash", "-c", line], env=buffered()).returncode == code, line
 
 
 def test_square_brackets_and_control_characters_stay_text() -> None:

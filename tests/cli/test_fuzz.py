@@ -1,11 +1,11 @@
-"""A few dozen malformed inputs of every class; `python benchmarks/fuzz.py` sends hundreds."""
+"""A few malformed inputs of every class; `python benchmarks/robustness/fuzz.py` sends hundreds."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "robustness"))
 
 from fuzz import outcomes
 from malformed import DEFECTS, Case, classes

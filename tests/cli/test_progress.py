@@ -1,6 +1,7 @@
 """The one progress bar: a bar on a terminal, a line now and then in a log."""
 
 import io
+import time
 
 import pytest
 from rich.console import Console
@@ -78,3 +79,38 @@ def test_a_terminal_gets_a_bar_that_is_wiped() -> None:
     assert "training 4 heads" in text
     assert "left" in text
     assert text.endswith("\x1b[2K")  # the last line is erased
+
+
+def test_a_command_that_cannot_say_how_far_it_is_says_that_it_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown_on = log()
+    monkeypatch.setattr(progress, "console", lambda stderr: shown_on)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.001)
+
+    @progress.says_it_works
+    def make_pages(count: int) -> int:
+        while not written(shown_on):
+            time.sleep(0.001)
+        return count
+
+    assert make_pages(3) == 3
+    assert written(shown_on)[0] == "make pages: at work for 0:00:00"
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_work(clock: Clock) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    full = Console(file=Full(), force_terminal=False)
+    with progress.progress_bar("reading", full) as on_progress:
+        clock.now += 60
+        on_progress(0.5, "training")
+
+
+def test_a_narrow_bar_cuts_nothing() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    with progress.progress_bar("reading", console) as on_progress:
+        on_progress(0.5, "45 runs finished")
+    assert "…" not in console.file.getvalue()

@@ -1,11 +1,14 @@
 """Arrays from damaged files: a sentence, whatever numpy raises."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from headwise.advise.probe.samples.readers import read
+from headwise.core import array_files
 from headwise.core.errors import InputError
 from headwise.tasks import TokenArray
 
@@ -33,3 +36,52 @@ def test_an_array_with_an_absurd_header(header: bytes, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"\x93NUMPY\x01\x00" + length + header + bytes(80))
     with pytest.raises(InputError, match="cannot be read"):
         read([tmp_path / "x.npy", tmp_path / "y.npy"])
+
+
+def test_what_is_no_array_in_an_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("notes", "text")
+    with pytest.raises(InputError, match="notes in it is no array"):
+        TokenArray.from_file(path, 8)
+
+
+def test_an_archive_that_unpacks_to_more_than_the_memory_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, tokens=np.zeros(4_000_000, np.int32))
+    monkeypatch.setattr(array_files, "half_of_memory", lambda: 2_000_000)
+    assert path.stat().st_size < 2_000_000
+    with pytest.raises(InputError, match="the limit is half of the memory"):
+        TokenArray.from_file(path, 8)
+    np.save(tmp_path / "x.npy", np.zeros(4_000_000, np.int32))
+    with pytest.raises(InputError, match="the limit is half of the memory"):
+        read([tmp_path / "x.npy", tmp_path / "x.npy"])
+
+
+@pytest.mark.parametrize("column", ["sequence", "target"])
+def test_a_table_of_lists_is_no_table(column: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"sequence": [0, 0, 1], "a": [1.0, 2.0, 3.0], "target": [0, 0, 1]})
+    frame[column] = [{"x": 1}, {"x": 1}, {"x": 2}]
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=f"column '{column}' .* holds lists or the like"):
+        read([tmp_path / "a.parquet"])
+
+
+def test_a_table_of_ten_thousands_of_columns_is_refused_by_its_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    names = ",".join(f"c{number}" for number in range(20_000))
+    path.write_text(f"\ufeff\nsequence,target,{names}\n0,1\n")
+    with pytest.raises(InputError, match="has 20,002 columns"):
+        read([path])
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path / "file" / "cache"))
+    np.savez(tmp_path / "a.npz", tokens=np.arange(4000) % 7)
+    with pytest.raises(InputError, match="HEADWISE_CACHE=FOLDER"):
+        TokenArray.from_file(tmp_path / "a.npz", 8)

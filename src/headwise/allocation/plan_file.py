@@ -11,6 +11,7 @@ from headwise.allocation.fill import Layers, attention_parameters
 from headwise.core.errors import InputError, require
 from headwise.core.files import read_spec, write_spec
 from headwise.core.lazy import Drawn
+from headwise.core.lines import fitted
 from headwise.core.spec import spec, to_data
 from headwise.nets import AttentionShape
 
@@ -117,11 +118,11 @@ class AllocationPlan(Drawn):
         ).drop(columns="layers")
 
     def __str__(self) -> str:
-        lines = [self.schedule, self._shown(self.table()).to_string(index=False), self._spent]
+        lines = [self.schedule, fitted(self._shown(self.table())), self._spent]
         if self.against_uniform is not None:
             lines.append(f"expected loss: {self.against_uniform}")
         if self.candidates:
-            lines.append(self._shown(self.candidate_table()).to_string(index=False))
+            lines.append(fitted(self._shown(self.candidate_table())))
         lines += [f"- {reason}" for reason in self.reasons]
         return "\n".join([*lines, f"checked: {self.checked or 'not at all'}"])
 

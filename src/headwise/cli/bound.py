@@ -9,7 +9,9 @@ import typer
 
 from headwise.cli.options.parse import whole_numbers
 from headwise.cli.options.result import JsonOption
+from headwise.cli.progress import says_it_works
 from headwise.core.files import check_can_write_into
+from headwise.core.lines import fit
 
 if TYPE_CHECKING:
     from headwise.theory import Bound
@@ -35,7 +37,19 @@ Rank = Annotated[int, typer.Option(help="Rank of a head's query–key form.")]
 ValueMaps = Annotated[
     Values, typer.Option(help="Value-output matrices: any, or multiples of the identity.")
 ]
+HeadsAsked = Annotated[int | None, typer.Option(help="Ask for the least error of this many heads.")]
+ErrorAsked = Annotated[
+    float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
+]
 HighestDegree = Annotated[int, typer.Option(help="Harmonics to count; more sharpen the bound.")]
+
+
+ValueDiameter = Annotated[
+    float | None, typer.Option(help="Ask for the output: no two values are further apart.")
+]
+ScoreBound = Annotated[
+    float | None, typer.Option(help="Ask for the Euclidean distance: scores are within ± this.")
+]
 
 
 @app.command("head-count")
@@ -66,6 +80,7 @@ def head_count(
 
 
 @app.command("phase-map")
+@says_it_works
 def phase_map(
     intrinsic_dim: IntrinsicDim,
     head_dim: HeadDim,
@@ -93,19 +108,16 @@ def phase_map(
         set_fraction=set_fraction,
     )
     write_files(out, figure_files("phase-map", printed(found.figure()), found.to_pandas()))
-    print(found.to_json() if as_json else f"{found}\n{out}/phase-map.png, .svg, .pdf, .csv")
+    said = f"{found}\nwritten to {out}: phase-map.png, .svg, .pdf, .csv"
+    print(found.to_json() if as_json else fit(said))
 
 
 @app.command("rank")
 def rank(
     dim: Dim,
     rank: Rank,
-    heads: Annotated[
-        int | None, typer.Option(help="Ask for the least error of this many heads.")
-    ] = None,
-    error: Annotated[
-        float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
-    ] = None,
+    heads: HeadsAsked = None,
+    error: ErrorAsked = None,
     values: ValueMaps = Values.general,
     highest_degree: HighestDegree = 399,
     as_json: JsonOption = False,
@@ -180,12 +192,8 @@ def saturation(
         float,
         typer.Option(help="Half the spread of a row's change of scores, as they enter softmax."),
     ],
-    value_diameter: Annotated[
-        float | None, typer.Option(help="Ask for the output: no two values are further apart.")
-    ] = None,
-    score_bound: Annotated[
-        float | None, typer.Option(help="Ask for the Euclidean distance: scores are within ± this.")
-    ] = None,
+    value_diameter: ValueDiameter = None,
+    score_bound: ScoreBound = None,
     length: Annotated[int | None, typer.Option(help="Keys in a row, with --score-bound.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -215,4 +223,4 @@ def calculator(
 
 
 def _show(bound: "Bound", as_json: bool) -> None:
-    print(json.dumps(bound.to_data(), ensure_ascii=False, indent=2) if as_json else bound)
+    print(json.dumps(bound.to_data(), ensure_ascii=False, indent=2) if as_json else fit(bound))

@@ -14,6 +14,7 @@ from headwise.cli.options.where import LOCAL, OnOption
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
 from headwise.core.files import check_can_write_into
+from headwise.core.lines import fit
 
 if TYPE_CHECKING:
     from headwise.build import Built
@@ -106,7 +107,8 @@ def frontier(
         found = build.frontier(whole_numbers(lengths), on_progress=on_progress)
     write_files(out, figure_files("frontier", printed(found.figure()), found.to_pandas()))
     write_page(found, out / "report.html")
-    print(found.to_json() if as_json else f"{found}\n{out}/report.html, frontier.png, .svg, .pdf")
+    said = f"{found}\nwritten to {out}: report.html, frontier.png, .svg, .pdf, .csv"
+    print(found.to_json() if as_json else fit(said))
 
 
 app.command("witness")(build_witness.witness)
@@ -131,7 +133,7 @@ def trials(
 
     with progress_bar("trials") as on_progress:
         found = build.trials(count, seconds, seed, on_progress, on=on, jobs=jobs)
-    print(found.to_json() if as_json else found)
+    print(found.to_json() if as_json else fit(found))
     if not found.holds:
         raise typer.Exit(GATE_FAILED)
 
@@ -154,7 +156,8 @@ def assumptions(
         ClassTokenNet.from_pretrained(net), _box(low, high) or (0.0, 1.0)
     )
     rows = [{"name": each.name, "holds": each.holds, "why": each.why} for each in found]
-    print(json.dumps(rows, ensure_ascii=False) if as_json else "\n".join(map(str, found)))
+    said = "\n".join(map(str, found))
+    print(json.dumps(rows, ensure_ascii=False) if as_json else fit(said))
 
 
 def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
@@ -176,6 +179,6 @@ def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
         answer = built.to_data() | attack.to_data() | {"out": str(out)}
         print(json.dumps(answer, ensure_ascii=False))
         return
-    print(built)
-    print(attack)
+    print(fit(built))
+    print(fit(attack))
     print(f"written to {out}: weights, specification, certificate, attention pattern")

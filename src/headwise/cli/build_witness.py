@@ -11,6 +11,7 @@ from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import Device, DeviceOption
 from headwise.cli.progress import progress_bar
 from headwise.core.files import check_can_write_into
+from headwise.core.lines import fit
 
 
 def witness(
@@ -51,7 +52,11 @@ def witness(
                 saved, task, reach=reach, steps=search_steps, seed=seed, on_progress=on_progress
             )
         write_page(found, out / "report.html")
-        print(json.dumps(found.to_data()) if as_json else f"{found}\n{out}/report.html")
+        print(
+            json.dumps(found.to_data())
+            if as_json
+            else fit(f"{found}\nwritten to {out}: report.html")
+        )
         return
 
     from headwise.report.files import figure_files, printed, write_files
@@ -71,4 +76,5 @@ def witness(
         )
     write_files(out, figure_files("witness", printed(compared.figure()), compared.to_pandas()))
     write_page(compared, out / "report.html")
-    print(compared.to_json() if as_json else f"{compared}\n{out}/report.html, witness.png, .svg")
+    said = f"{compared}\nwritten to {out}: report.html, witness.png, .svg, .pdf, .csv"
+    print(compared.to_json() if as_json else fit(said))

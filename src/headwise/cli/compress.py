@@ -11,6 +11,7 @@ from headwise.cli.options import pretrained
 from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import Device, DeviceOption
+from headwise.core.lines import fit
 
 
 def compress(
@@ -70,6 +71,6 @@ def compress(
 
     with progress_bar("opening the model") as on_progress:
         result = run(**options, on_progress=on_progress)
-    print(json.dumps(result.to_data()) if as_json else result)
+    print(json.dumps(result.to_data()) if as_json else fit(result))
     if result.passed is False:
         raise typer.Exit(GATE_FAILED)

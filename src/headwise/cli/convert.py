@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.progress import says_it_works
+
 app = typer.Typer(no_args_is_help=True, help="Convert a checkpoint to the Hugging Face layout.")
 
 
 @app.command()
+@says_it_works
 def llama2c(
     file: Annotated[Path, typer.Argument(help="A llama2.c checkpoint (.bin).")],
     folder: Annotated[Path, typer.Argument(help="New folder to write.")],

@@ -31,18 +31,26 @@ def plain(text: object) -> str:
     return escape(str(text).translate(_NO_CONTROL))
 
 
+class Terminal(Console):
+    """rich's console, which would end the process by itself, with code 1, when nobody reads."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `run_to_the_end`; rich calls this where it caught the error."""
+        raise
+
+
 def console(stderr: bool = False) -> Console:
     """Where sentences go; `module:name:` in one stays what it is, and becomes no emoji."""
-    return Console(stderr=stderr, emoji=False)
+    return Terminal(stderr=stderr, emoji=False)
 
 
 def run_to_the_end(command: Callable[[], object]) -> None:
     """Run a command; however it ends, say it in a sentence and with its exit code."""
+    _open_what_is_closed()
     _accept_any_encoding()
     try:
-        with _signals_as_ctrl_c():
+        with _signals_as_ctrl_c(), _written_out():
             command()
-            sys.stdout.flush()
     except InputError as error:
         _say(error)
         sys.exit(UNUSABLE_INPUT)
@@ -53,15 +61,15 @@ def run_to_the_end(command: Callable[[], object]) -> None:
         _say("there is not enough memory for this; a smaller model, fewer tokens or jobs help")
         sys.exit(WORK_LOST)
     except BrokenPipeError:
-        _leave_nothing_to_flush()
+        _leave_nothing_to_flush("stdout")
         sys.exit(NOBODY_READS)
     except OSError as error:  # of the machine: a full disk behind standard output, a lost medium
-        _leave_nothing_to_flush()
+        _leave_nothing_to_flush("stdout")
         _say(f"cannot go on: {error.filename or 'standard output or a file'}: {reason(error)}")
         sys.exit(UNUSABLE_INPUT)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
-            _leave_nothing_to_flush()
+            _leave_nothing_to_flush("stdout")
             sys.exit(NOBODY_READS)
         raise
     except KeyboardInterrupt:
@@ -69,9 +77,34 @@ def run_to_the_end(command: Callable[[], object]) -> None:
         sys.exit(STOPPED)
 
 
-def _leave_nothing_to_flush() -> None:
-    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  (open until the process ends)
-    os.dup2(sys.stdout.fileno(), 1)
+@contextmanager
+def _written_out() -> Iterator[None]:
+    """What was printed is written here, where a failure still gets its sentence and its code."""
+    try:
+        yield
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+
+
+def _open_what_is_closed() -> None:
+    """Where a standard stream was closed, a file opened later would take its place."""
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        try:
+            os.fstat(number)
+            there = getattr(sys, name) is not None
+        except OSError:
+            there = False
+        if not there:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  (as below)
+
+
+def _leave_nothing_to_flush(name: str) -> None:
+    """What cannot be written is not tried again when the process ends."""
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115  (open until the process ends)
+    setattr(sys, name, nowhere)
+    os.dup2(nowhere.fileno(), {"stdout": 1, "stderr": 2}[name])
 
 
 @contextmanager
@@ -88,8 +121,12 @@ def kept_in(store: Path, what: str) -> Iterator[None]:
 
 
 def _say(sentence: object) -> None:
+    """The sentence; the exit code stands although nobody can read it."""
     text = f"headwise: {sentence}".translate(_NO_CONTROL)
-    console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    try:
+        console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    except OSError:
+        _leave_nothing_to_flush("stderr")
 
 
 @contextmanager
@@ -128,4 +165,4 @@ def _as_escapes(error: UnicodeError) -> tuple[str, int]:
 
 def say_failed(sentence: str) -> None:
     """On standard error: what failed although nothing was wrong with the input."""
-    console(stderr=True).print(f"headwise: {sentence}", style="red", markup=False, soft_wrap=True)
+    _say(sentence)

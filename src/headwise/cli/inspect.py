@@ -9,6 +9,7 @@ from headwise.cli.options import pretrained
 from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import Device, DeviceOption
+from headwise.core.lines import fit
 
 
 def inspect(
@@ -34,4 +35,4 @@ def inspect(
 
     with progress_bar("opening the model") as on_progress:
         inspection = run(**options, on_progress=on_progress)
-    print(json.dumps(inspection.to_data()) if as_json else inspection)
+    print(json.dumps(inspection.to_data()) if as_json else fit(inspection))

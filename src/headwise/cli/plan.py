@@ -10,6 +10,7 @@ from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
 from headwise.cli.progress import progress_bar
+from headwise.core.lines import fit
 
 
 def plan(
@@ -55,7 +56,7 @@ def plan(
 
     with progress_bar("plan") as on_progress, kept_in(store, "trials"):
         made = make(**options, on_progress=on_progress)
-    print(made.to_json() if as_json else made)
+    print(made.to_json() if as_json else fit(made))
     if out is not None and not as_json:
         print(f"wrote {out}")
     if not made.in_time:

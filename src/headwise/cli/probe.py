@@ -11,6 +11,7 @@ from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, OnOption
 from headwise.cli.progress import progress_bar
+from headwise.core.lines import fit
 
 JobsOption = Annotated[int | None, typer.Option(help="Threads; as many as cores by default.")]
 
@@ -20,6 +21,11 @@ class TargetKind(StrEnum):
 
     regression = "regression"
     classification = "classification"
+
+
+StateOption = Annotated[
+    Path | None, typer.Option(help="Keep finished training in this file and go on from it.")
+]
 
 
 def probe(
@@ -46,9 +52,7 @@ def probe(
     max_heads: Annotated[int, typer.Option(help="Try up to so many heads.")] = 12,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 120.0,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal findings.")] = 0,
-    state: Annotated[
-        Path | None, typer.Option(help="Keep finished training in this file and go on from it.")
-    ] = None,
+    state: StateOption = None,
     figure: Annotated[
         Path | None, typer.Option(help="Write the figure: .png, .svg, .pdf or .html.")
     ] = None,
@@ -69,7 +73,7 @@ def probe(
     files = options.pop("data")
     with progress_bar("probe") as on_progress:
         finding = find(*files, **options, on_progress=on_progress)
-    print(finding.to_json() if as_json else finding)
+    print(finding.to_json() if as_json else fit(finding))
     if not finding.conclusive:
         raise typer.Exit(OUT_OF_TIME if finding.seconds >= seconds else REFUSED)
 
@@ -115,4 +119,4 @@ def probe_eval(
     from headwise.advise.probe import probe_eval as evaluate
 
     found = evaluate(**options, on_progress=lambda fraction, attempt: typer.echo(attempt, err=True))
-    print(found.to_json() if as_json else found)
+    print(found.to_json() if as_json else fit(found))

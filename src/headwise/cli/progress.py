@@ -7,9 +7,11 @@ takes longer than ten seconds writes a line every ten seconds, whether it report
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,8 +19,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from headwise.cli.ending import console
 from headwise.core.progress import OnProgress
 
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
 LINE_SECONDS = 10.0
 UNKNOWN = "unknown"
+_ROOM_FOR_ELAPSED = 72  # columns: on fewer, the time that has passed would be cut
 _SETTLING_SECONDS = 1.0  # what is reported finished this early was finished before, and is no speed
 
 
@@ -31,11 +36,12 @@ def progress_bar(what: str, shown_on: Console | None = None) -> Iterator[OnProgr
     """
     terminal = shown_on or console(stderr=True)
     left = _TimeLeft()
+    elapsed = [TimeElapsedColumn()] if terminal.width >= _ROOM_FOR_ELAPSED else []
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
+        *elapsed,
         TextColumn("left {task.fields[left]}"),
         console=terminal,
         transient=True,
@@ -52,6 +58,39 @@ def progress_bar(what: str, shown_on: Console | None = None) -> Iterator[OnProgr
 
         with log:
             yield on_progress
+
+
+def says_it_works(command: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """A command that does not report how far it is: a line every ten seconds says that it works."""
+
+    @wraps(command)
+    def working(*given: Given.args, **named: Given.kwargs) -> Returned:
+        shown_on = console(stderr=True)
+        what = command.__name__.replace("_", " ")
+        with nullcontext() if shown_on.is_terminal else _Beats(what, shown_on):
+            return command(*given, **named)
+
+    return working
+
+
+class _Beats:
+    """Lines for a log file while nothing is known but the time."""
+
+    def __init__(self, what: str, shown_on: Console) -> None:
+        self._what, self._console, self._over = what, shown_on, threading.Event()
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def _beat(self) -> None:
+        begun = time.monotonic()
+        while not self._over.wait(LINE_SECONDS):
+            line = f"{self._what}: at work for {timedelta(seconds=round(time.monotonic() - begun))}"
+            with suppress(OSError):
+                self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
 
 
 class _Log:
@@ -72,7 +111,8 @@ class _Log:
             self._spoken = now
             line = f"{self.doing}: {100 * self.fraction:.0f} %, time left "
             line += self._left.after(self.fraction)
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            with suppress(OSError):  # a log that cannot be written is no reason to lose the work
+                self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> None:
         if not self._console.is_terminal:

@@ -7,16 +7,22 @@ import typer
 
 from headwise.cli.ending import GATE_FAILED, say_failed
 from headwise.cli.options.parse import TrustOption
+from headwise.cli.progress import says_it_works
 
 evidence = typer.Typer(
     no_args_is_help=True, help="What the studies found: tables, pages, their check."
 )
 
 FolderOption = Annotated[Path, typer.Option(help="The folder with the tables and index.html.")]
+TierOption = Annotated[
+    str | None, typer.Option(help="Which tier; the one with most finished runs by default.")
+]
+OutOption = Annotated[Path | None, typer.Option(help="The folder to write to; report/ by default.")]
 DocsOption = Annotated[Path | None, typer.Option(help="The same as a Markdown page.")]
 FOLDER, DOCS = Path("evidence"), Path("docs/evidence.md")
 
 
+@says_it_works
 def report(
     store: Annotated[
         Path,
@@ -25,12 +31,8 @@ def report(
         ),
     ],
     study: Annotated[str | None, typer.Option(help="Which study, if there are several.")] = None,
-    tier: Annotated[
-        str | None, typer.Option(help="Which tier; the one with most finished runs by default.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The folder to write to; report/ by default.")
-    ] = None,
+    tier: TierOption = None,
+    out: OutOption = None,
     trust: TrustOption = None,
     all: Annotated[
         bool, typer.Option("--all", help="An index of every study in a folder's stores.")
@@ -46,6 +48,7 @@ def report(
 
 
 @evidence.command()
+@says_it_works
 def add(
     store: Annotated[Path, typer.Argument(help="The SQLite file with the results.")],
     study: Annotated[str | None, typer.Option(help="Which study, if there are several.")] = None,
@@ -64,6 +67,7 @@ def add(
 
 
 @evidence.command()
+@says_it_works
 def page(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
     """Make the pages from the tables."""
     from headwise.report.evidence import write_evidence
@@ -72,6 +76,7 @@ def page(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
 
 
 @evidence.command()
+@says_it_works
 def check(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
     """Recompute every claim, figure and sentence from the tables, without training.
 

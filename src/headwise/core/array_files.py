@@ -4,6 +4,7 @@ Nothing is unpickled. numpy takes what is neither for a pickle and advises to un
 bytes tell, so that this advice reaches nobody.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ _BEGINS = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
 def read_npy(path: str | Path) -> np.ndarray:
     """The one array of an .npy file."""
     _check_begin(Path(path), ".npy")
+    _check_size(Path(path), Path(path).stat().st_size)
     try:
         array: np.ndarray = np.load(path, allow_pickle=False)
     except Exception as error:  # a damaged header raises what its parser does, or asks for memory
@@ -29,9 +31,31 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     _check_begin(Path(path), ".npz")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            _check_size(Path(path), sum(entry.file_size for entry in archive.zip.infolist()))
+            arrays = {name: archive[name] for name in archive.files}
+        others = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+        require(not others, f"{', '.join(others)[:80]} in it is no array")
+        return arrays
     except Exception as error:  # numpy raises zip, zlib, memory, value and type errors
         raise InputError(f"{path} cannot be read as an .npz file: {error}") from error
+
+
+def _check_size(path: Path, size: int) -> None:
+    """Refuse what would fill the memory: a small archive can unpack to a thousand times as much."""
+    limit = half_of_memory()
+    require(
+        size <= limit,
+        f"{path} holds {size / 2**30:,.0f} GiB; the limit is half of the memory, "
+        f"{limit / 2**30:,.1f} GiB",
+    )
+
+
+def half_of_memory() -> int:
+    """What arrays may fill, in bytes; the rest is for what is computed from them."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, OSError, ValueError):
+        return 2**32
 
 
 def _check_begin(path: Path, ending: str) -> None:

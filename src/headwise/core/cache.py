@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+ANOTHER_FOLDER = "name another folder in the environment: HEADWISE_CACHE=FOLDER"
+
 
 def cache_folder() -> Path:
     """`HEADWISE_CACHE`, else headwise in the user's cache folder."""

@@ -20,6 +20,8 @@ from headwise.core.typed import field_types, fits, said
 
 T = TypeVar("T")
 
+_ADDED = "added"
+
 DEEPEST = 60
 """Specifications nest a few levels; data nested deeper are none."""
 
@@ -39,10 +41,23 @@ def spec(cls: type[T]) -> type[T]:
     return made
 
 
+def added(default: Any) -> Any:
+    """The default of a field that a specification did not have at first.
+
+    While the field has it, its JSON form and its hash are what they were without the field, so
+    that results stored before are found again.
+    """
+    return dataclasses.field(default=default, metadata={_ADDED: True})
+
+
 def to_data(value: Any) -> Any:
     """The specification as JSON data; equal specifications give equal data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: to_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {
+            f.name: to_data(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if not (f.metadata.get(_ADDED) and getattr(value, f.name) == f.default)
+        }
         return {_TYPE: type(value).__name__, **fields}
     if isinstance(value, dict):
         return {str(key): to_data(item) for key, item in value.items()}

