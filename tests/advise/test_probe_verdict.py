@@ -63,6 +63,20 @@ def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
     assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
 
 
+def test_a_mean_is_trusted_where_heads_learnt_less() -> None:
+    """The length of the mean token: four value dimensions, which two narrow heads have."""
+    narrow = {1: 0.5, 2: 3.4e-3, 3: 3.5e-3, 4: 4.5e-3}
+    wide = {1: 1.1e-2, 2: 9.1e-2, 3: 0.3, 4: 0.3}
+    descents = [
+        Descent(DescentPlan(seed, head_dim, most_heads=4), errors, train_errors=errors)
+        for seed, head_dim, errors in ((0, 2, narrow), (1, 2, narrow), (2, 8, wide))
+    ]
+    found = transition.Transition(tuple(descents), 4, pooled=2e-3)
+    verdict, _ = judge_training(found, Clock(1.0))
+    assert verdict is not None
+    assert (verdict.heads, found.precision(1)) == (1, 2e-3)
+
+
 def test_heads_that_a_mean_beats_do_not_say_how_wide_they_are() -> None:
     failed = dict.fromkeys(range(1, 5), 0.24)
     descent = Descent(DescentPlan(0, 8, most_heads=4), failed, train_errors=failed)

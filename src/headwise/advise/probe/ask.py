@@ -257,7 +257,9 @@ def _train(
     )
     if finding.heads is None or not transition.learnt_with(finding.heads):
         return finding, transition.best
-    wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
+    wide = next((d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM), None)
+    if wide is None:
+        return finding, transition.best
     if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same
         wide = descend(data, wide.plan, clock)
     found = measure_head_dim(data, wide, finding.heads, wide.plan.tuning_steps, clock)

@@ -30,8 +30,8 @@ CLEAR = 0.97
 SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 NEARLY = 3.0  # a factor
 ROUNDING = 1e-6  # of a constant's error: what single precision leaves
+NOT_BETTER = 1.5  # times the error that is asked for: other seeds will not reach it either
 POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
-NOTHING_LEARNT = 0.9  # of the error of a constant
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
 FIRST_SEED, SECOND_SEED, WIDE_SEED = 0, 1, 2
 MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
@@ -141,16 +141,29 @@ class Transition:
 
     def hidden_gain(self, heads: int) -> float:
         """The factor by which more heads lower the error, however small that is already."""
+        reached = self.reached(heads)
+        more = [error for h, error in self.errors().items() if h > heads]
+        return reached / max(min(more), ROUNDING) if reached is not None and more else 1.0
+
+    def precision(self, heads: int) -> float:
+        """The error, of a constant's, that so many heads are seen to reach: what is less is not
+        told from none. It bounds the heads that this error takes; a part of the target that is
+        smaller still may need heads of its own.
+        """
+        reached = self.reached(heads)
+        return max(self.solved, self.best if reached is None else reached)
+
+    def reached(self, heads: int) -> float | None:
+        """The smallest error with so many heads; one of them can be a mean, too."""
         errors = self.errors()
-        reached = [errors[heads]] if heads in errors else []
+        found = [errors[heads]] if heads in errors else []
         if heads == 1:
-            reached += [error for error in (self.pooled, self.forms) if error is not None]
-        more = [error for h, error in errors.items() if h > heads]
-        return min(reached) / max(min(more), ROUNDING) if reached and more else 1.0
+            found += [error for error in (self.pooled, self.forms) if error is not None]
+        return min(found, default=None)
 
     def reading(self, heads: int, noise: float = 0.0) -> CurveReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
-        errors = {h: error + self.solved for h, error in self.errors().items()}
+        errors = {h: (self.reached(h) or 0.0) + self.solved for h in self.errors()}
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
         own = [
@@ -180,7 +193,7 @@ def find_transition(
     """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
     without attention, unless one head is seen to be enough; longer seeds while it is unclear.
 
-    Where more than `most_error` is left after the first, the longer ones are not worth it.
+    Where more than `most_error` is left after the first, others are not worth it.
     """
     rest = (clock, state, jobs)
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
@@ -195,9 +208,15 @@ def find_transition(
         )
 
     labels = data.loss != "mse"
-    found = run(data, [plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)], *rest)
+    first, wide = plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)
+    if most_error < 1:
+        found = run(data, [first], *rest)
+        alone = Transition(tuple(found), most_heads, None, labels)
+        found += run(data, [wide] * (alone.best < NOT_BETTER * most_error), *rest)
+    else:
+        found = run(data, [first, wide], *rest)
     transition = Transition(tuple(found), most_heads, None, labels)
-    if transition.errors() and not transition.agreed:
+    if transition.errors() and transition.hopeful and not transition.agreed:
         found += run(data, [plan(SECOND_SEED, HEAD_DIM)], *rest)
         transition = Transition(tuple(found), most_heads, None, labels)
     if not transition.errors() or transition.one_is_enough:

@@ -147,6 +147,35 @@ def classes_of_means(rng: Generator) -> ZooTask:
     )
 
 
+def both_occur(rng: Generator) -> ZooTask:
+    """Is there a token with x > a and one with y > b? Both are told by a maximum, and both matter:
+    the surface between the classes is a level of min(max x − a, max y − b). Two heads.
+
+    Tokens that decide keep away from the borders, so that the readout separates the classes.
+    """
+    length = int(rng.integers(10, 33))
+    margin = 0.1
+
+    def tokens(rng: Generator, count: int) -> np.ndarray:
+        drawn = rng.standard_normal((count, length, 2))
+        border = _even_border(length)
+        near = np.abs(drawn - border) < margin
+        return np.where(near, drawn - 3 * margin, drawn)
+
+    return ZooTask(
+        f"is there a large x and a large y, a label, length {length}",
+        right(2),
+        tokens,
+        lambda x: (x.amax(1) > _even_border(length)).all(1).long(),
+        labels=True,
+    )
+
+
+def _even_border(length: int) -> float:
+    """The median of the largest of so many Gaussian numbers, nearly."""
+    return float(torch.special.ndtri(torch.tensor(0.6, dtype=torch.float64) ** (1 / length)))
+
+
 CLASSES = (
     classes_of_argmax,
     largest_coordinate,
@@ -154,4 +183,5 @@ CLASSES = (
     classes_of_maxima,
     wrong_labels,
     classes_of_means,
+    both_occur,
 )
