@@ -24,6 +24,7 @@ STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy,
 # What one wide head leaves where it holds all that there is, in units of what is as good as none:
 # the length of a mean token of four coordinates 7, the highest point of a walk 35 and more.
 MUCH_LEFT = 15.0
+LITTLE_LEFT, LITTLE_LEFT_OF_LABELS = 1e-3, 2e-2  # of a constant's: positions have nothing to add
 NOTHING_LEARNT = 0.9  # of the error of a constant
 AS_GOOD = 1.3  # an error within this factor of another is as good
 LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may stay unexplained

@@ -7,18 +7,11 @@ from math import log
 
 from headwise.advise.probe.calibration import SMALL_FLOOR, CurveReading, pooling_suffices
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.network import (
-    BATCH,
-    RATE,
-    held_out_error,
-    probe_shape,
-    train_on,
-)
+from headwise.advise.probe.descent.network import BATCH
 from headwise.advise.probe.descent.pooled import forms_error, pooled_error
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
-from headwise.advise.probe.samples.given import Samples
-from headwise.advise.probe.samples.prepare import Prepared, prepare
+from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
 from headwise.core.workers import worker_count
 
@@ -27,15 +20,14 @@ WIDE_STEPS, TUNING_STEPS = 8000, 2000
 _FULL_STEPS = 8000  # wide steps at which the controls without attention take all of their own
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
-SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 NEARLY = 3.0  # a factor
 ROUNDING = 1e-6  # of a constant's error: what single precision leaves
 NOT_BETTER = 1.5  # times the error that is asked for: other seeds will not reach it either
-POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
-FIRST_SEED, SECOND_SEED, WIDE_SEED = 0, 1, 2
+FIRST_SEED, SECOND_SEED, WIDE_SEED, PATIENT_SEED = 0, 1, 2, 6
 MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
 STEEP = log(8)  # no slope has such a step
+PATIENCE, PATIENT_TUNING = 2, 4  # times the steps, for one head that is close
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,13 @@ class Transition:
             return False
         reading = self.reading(1)
         return reading.stands_out and not reading.packed
+
+    @property
+    def one_is_close(self) -> bool:
+        """One head leaves little, and more leave less: it may only have learnt more slowly."""
+        reached = self.reached(1)
+        close = reached is not None and reached < SMALL_FLOOR and not self.labels
+        return close and self.in_time and not self.average_suffices
 
     @property
     def clear(self) -> bool:
@@ -167,7 +166,7 @@ class Transition:
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
         own = [
-            judge(d.errors, self.most_heads, self.solved).heads
+            judge(d.errors, d.plan.most_heads, self.solved).heads
             for d in self.descents
             if len(d.errors) > 1
         ]
@@ -192,6 +191,9 @@ def find_transition(
 ) -> Transition:
     """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
     without attention, unless one head is seen to be enough; longer seeds while it is unclear.
+
+    Where one head is close, two wide ones are trained for longer, and then one: what it has only
+    learnt more slowly it catches up on, and what it cannot hold stays.
 
     Where more than `most_error` is left after the first, others are not worth it.
     """
@@ -223,6 +225,14 @@ def find_transition(
         return transition
     steps = share * WIDE_STEPS / _FULL_STEPS
     transition = _controlled(transition, data, seed, clock, state, steps)
+    if transition.one_is_close:
+        patient = replace(
+            plan(PATIENT_SEED, WIDE_HEAD_DIM, longer=PATIENCE),
+            most_heads=min(2, most_heads),
+            tuning_steps=round(share * PATIENT_TUNING * TUNING_STEPS),
+        )
+        found += run(data, [patient], *rest)
+        transition = replace(transition, descents=tuple(found))
     for numbers in MORE_SEEDS:
         if transition.clear or not transition.hopeful or transition.best > most_error:
             break
@@ -252,25 +262,6 @@ def _controlled(
         pooled = pooled_error(data, seed, clock, transition.best, share)
         state.put_pooled(seed, pooled)
     return replace(transition, pooled=pooled)
-
-
-def choose_positions(samples: Samples, seed: int, clock: Clock) -> tuple[bool, Prepared]:
-    """Does the order of the tokens matter? Two short trainings, with positions and without.
-
-    The answer, and the data prepared accordingly.
-    """
-    tried = []
-    clock.planned += 2 * SCREENING_STEPS
-    for positions in (False, True):
-        data = prepare(samples, seed, positions)
-        shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
-        start = shape.initial_params(seed)
-        trained = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock)
-        error = 1.0 if trained is None else held_out_error(data, shape, trained[0])
-        tried.append((error, data))
-    (without, plain), (given, ordered) = tried
-    pays = given < POSITIONS_PAY * without
-    return pays, ordered if pays else plain
 
 
 def run(
