@@ -27,7 +27,8 @@ TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this 
 FIRST_SEED, SECOND_SEED, WIDE_SEED, PATIENT_SEED = 0, 1, 2, 6
 MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
 STEEP = log(8)  # no slope has such a step
-PATIENCE, PATIENT_TUNING = 2, 4  # times the steps, for one head that is close
+PATIENCE = (2, 4, 8)  # times the steps, for one head that is close
+CATCHES_UP = 0.7  # the factor by which its error must fall for another round
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ def find_transition(
     """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
     without attention, unless one head is seen to be enough; longer seeds while it is unclear.
 
-    Where one head is close, two wide ones are trained for longer, and then one: what it has only
-    learnt more slowly it catches up on, and what it cannot hold stays.
+    Where one head is close, two wide ones are trained for longer, and then one, and again while
+    that helps: what it has only learnt more slowly it catches up on, what it cannot hold stays.
 
     Where more than `most_error` is left after the first, others are not worth it.
     """
@@ -225,14 +226,16 @@ def find_transition(
         return transition
     steps = share * WIDE_STEPS / _FULL_STEPS
     transition = _controlled(transition, data, seed, clock, state, steps)
-    if transition.one_is_close:
-        patient = replace(
-            plan(PATIENT_SEED, WIDE_HEAD_DIM, longer=PATIENCE),
-            most_heads=min(2, most_heads),
-            tuning_steps=round(share * PATIENT_TUNING * TUNING_STEPS),
-        )
+    for longer in PATIENCE:
+        before = transition.reached(1)
+        if before is None or not transition.one_is_close:
+            break
+        patient = plan(PATIENT_SEED, WIDE_HEAD_DIM, longer)
+        patient = replace(patient, most_heads=min(2, most_heads), tuning_steps=patient.wide_steps)
         found += run(data, [patient], *rest)
         transition = replace(transition, descents=tuple(found))
+        if transition.one_is_enough or (transition.reached(1) or 0.0) > CATCHES_UP * before:
+            break
     for numbers in MORE_SEEDS:
         if transition.clear or not transition.hopeful or transition.best > most_error:
             break
