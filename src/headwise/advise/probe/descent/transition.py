@@ -231,7 +231,9 @@ def find_transition(
         if before is None or not transition.one_is_close:
             break
         patient = plan(PATIENT_SEED, WIDE_HEAD_DIM, longer)
-        patient = replace(patient, most_heads=min(2, most_heads), tuning_steps=patient.wide_steps)
+        patient = replace(
+            patient, most_heads=min(2, most_heads), tuning_steps=patient.wide_steps // 2
+        )
         found += run(data, [patient], *rest)
         transition = replace(transition, descents=tuple(found))
         if transition.one_is_enough or (transition.reached(1) or 0.0) > CATCHES_UP * before:
