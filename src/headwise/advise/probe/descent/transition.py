@@ -28,6 +28,7 @@ FIRST_SEED, SECOND_SEED, WIDE_SEED, PATIENT_SEED = 0, 1, 2, 6
 MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
 STEEP = log(8)  # no slope has such a step
 PATIENCE = (2, 4, 8)  # times the steps, for one head that is close
+FEWEST_TO_BEGIN = 6  # heads of longer descents; else twice what seems to be needed, and two
 CATCHES_UP = 0.7  # the factor by which its error must fall for another round
 
 
@@ -241,7 +242,9 @@ def find_transition(
     for numbers in MORE_SEEDS:
         if transition.clear or not transition.hopeful or transition.best > most_error:
             break
-        found += run(data, [plan(number, HEAD_DIM, longer=2) for number in numbers], *rest)
+        spare = min(most_heads, max(FEWEST_TO_BEGIN, 2 * transition.verdict.heads + 2))
+        plans = [plan(number, HEAD_DIM, longer=2) for number in numbers]
+        found += run(data, [replace(each, most_heads=spare) for each in plans], *rest)
         transition = replace(transition, descents=tuple(found))
     return transition
 
