@@ -148,10 +148,11 @@ def classes_of_means(rng: Generator) -> ZooTask:
 
 
 def both_occur(rng: Generator) -> ZooTask:
-    """Is there a token with x > a and one with y > b? Both are told by a maximum, and both matter:
-    the surface between the classes is a level of min(max x − a, max y − b). Two heads.
+    """Is there a token with x > a and one with y > b? Two maxima in appearance; one head.
 
-    Tokens that decide keep away from the borders, so that the readout separates the classes.
+    Are both counts, of x > a and of y > b, at least one? Tokens keep away from the borders, so that
+    the indicators are continuous where tokens occur, and one average of both holds the counts. The
+    readout resolves 1/T: a refusal is right as well.
     """
     length = int(rng.integers(10, 33))
     margin = 0.1
@@ -164,7 +165,7 @@ def both_occur(rng: Generator) -> ZooTask:
 
     return ZooTask(
         f"is there a large x and a large y, a label, length {length}",
-        right(2),
+        right(1, REFUSE),
         tokens,
         lambda x: (x.amax(1) > _even_border(length)).all(1).long(),
         labels=True,
