@@ -31,6 +31,14 @@ def test_the_verdict_reads_the_error_curve(errors: dict[int, float], heads: int)
     assert sum(verdict.probabilities.values()) == pytest.approx(1)
 
 
+def test_a_larger_step_is_no_reason_for_doubt() -> None:
+    """Max − min: with one head half of the variance is left, with two 1e-5 of it."""
+    small, large = (judge({4: 1e-5, 3: 1e-5, 2: 1e-5, 1: e}, 4) for e in (1e-2, 0.5))
+    assert small.heads == large.heads == 2
+    assert large.confidence >= small.confidence - 0.01
+    assert large.confidence > transition.CLEAR
+
+
 def test_a_slow_slope_is_no_sharp_answer() -> None:
     errors = {heads: 0.1 * 1.25 ** (12 - heads) for heads in range(1, 13)}
     verdict = judge(errors, 12)
