@@ -21,6 +21,7 @@ from headwise.training.samples.engine import Dataset
         ({8: 1e-4, 7: 1e-4, 6: 1.1e-4, 5: 1e-4, 4: 1.2e-4, 3: 5e-3, 2: 2e-2}, 4),
         ({8: 3e-2, 7: 2.8e-2, 6: 2.9e-2, 5: 1.2e-1, 4: 1.5e-1}, 6),  # a floor, a small drop
         ({6: 1e-3, 5: 1e-3, 4: 1e-3, 3: 1e-3, 2: 1e-3, 1: 1.1e-3}, 1),
+        ({4: 4e-5, 3: 4e-5, 2: 4e-5, 1: 2.9e-4}, 1),  # all of them as good as none
         ({4: 1e-3, 3: 1e-2, 2: 1e-1, 1: 0.5}, 4),  # that is: four or more
     ],
 )

@@ -1,7 +1,7 @@
 """From errors by number of heads to an answer, an interval and a confidence; or a refusal.
 
-What h heads cost is c(h) = log(error with h heads / smallest error with more); FLOOR is added to
-both, since errors below it differ by the length of training alone. With the needed number D of
+What h heads cost is c(h) = log(error with h heads / smallest error with more), where errors below
+FLOOR count as FLOOR, since they differ by the length of training alone. With the needed number D of
 heads or more, nothing is lost: c is 0 up to the scatter of training. Below it every head is
 missed. So
 
@@ -83,7 +83,7 @@ def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) ->
     Errors below `floor` are as good as none.
     """
     fewest = min(errors)
-    raised = {heads: error + floor for heads, error in errors.items()}
+    raised = {heads: max(error, floor) for heads, error in errors.items()}
     costs = {
         heads: log(error / min(raised[more] for more in raised if more > heads))
         for heads, error in raised.items()
