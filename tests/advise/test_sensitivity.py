@@ -47,6 +47,20 @@ def noisy(function: Callable[[Tensor], Tensor], scale: float) -> Callable[[Tenso
     )
 
 
+def test_a_refusal_says_where_tokens_cannot_be_replaced() -> None:
+    """The largest token and its place, with noise: a copy of another token stands elsewhere."""
+
+    def placed(inputs: Tensor) -> Tensor:
+        return inputs[..., 0].amax(1) + 0.2 * inputs[..., 0].argmax(1)
+
+    task = sum_of_maxima(12, 1, token_dim=1)
+    found = headwise.probe(
+        target=noisy(placed, 0.01), sampler=lambda n, s: task.sample(n, s)[0], train=False
+    )
+    assert found.heads is None
+    assert "the order of the tokens matters" in found.sentence
+
+
 @pytest.mark.parametrize("as_tensor", [True, False])
 def test_a_target_may_change_its_input_in_place(as_tensor: bool) -> None:
     """Centred in place by what is known of the tokens, then two maxima."""

@@ -8,17 +8,20 @@ import pandas as pd
 from headwise.advise.probe.judged.score import ZooEvaluation
 from headwise.report.theme import GREY, PALETTE, finished
 
-_SIDE = 320
+_SIDE = 360
+_LEAST_SAID = 0.5  # less confident answers are rarely given
 
 
 def draw(evaluation: ZooEvaluation) -> alt.LayerChart:
     """A point a range of confidence, with its interval; the diagonal is perfect calibration."""
     rows = evaluation.reliability
-    x = alt.X("stated:Q", title="stated confidence", scale=_unit())
+    least = _LEAST_SAID if not len(rows) or rows["from"].min() >= _LEAST_SAID else 0.0
+    x = _share("stated", "stated confidence", least)
+    y = _share("right", "share of answers that are right", 0.0)
     diagonal = (
-        alt.Chart(pd.DataFrame({"stated": [0.0, 1.0], "right": [0.0, 1.0]}))
+        alt.Chart(pd.DataFrame({"stated": [least, 1.0], "right": [least, 1.0]}))
         .mark_line(color=GREY, strokeDash=[4, 4])
-        .encode(x=x, y=alt.Y("right:Q", title="share of answers that are right", scale=_unit()))
+        .encode(x=x, y=y)
     )
     layers: list[Any] = [diagonal]
     if len(rows):
@@ -26,11 +29,17 @@ def draw(evaluation: ZooEvaluation) -> alt.LayerChart:
         bars = alt.Chart(rows).mark_rule().encode(x=x, y="low:Q", y2="high:Q", color=colour)
         points = (
             alt.Chart(rows)
-            .mark_point(filled=True, opacity=1, size=70)
+            .mark_point(filled=True, opacity=0.8)
             .encode(
                 x=x,
                 y="right:Q",
                 color=colour,
+                size=alt.Size(
+                    "answers:Q",
+                    title="answers",
+                    scale=alt.Scale(range=[30, 300]),
+                    legend=alt.Legend(tickCount=3),
+                ),
                 tooltip=["given", "from", "to", "answers", "stated", "right", "low", "high"],
             )
         )
@@ -40,8 +49,10 @@ def draw(evaluation: ZooEvaluation) -> alt.LayerChart:
     return chart
 
 
-def _unit() -> alt.Scale:
-    return alt.Scale(domain=[0, 1])
+def _share(field: str, title: str, least: float) -> Any:
+    channel = alt.X if field == "stated" else alt.Y
+    axis = alt.Axis(labelFlush=False, tickCount=6)
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(domain=[least, 1]), axis=axis)
 
 
 def _title(evaluation: ZooEvaluation) -> str:

@@ -58,7 +58,8 @@ def conclude(
     notes = [*counted_notes(counted, invariance, extremum), *data_notes(data, positions)]
     if clock.compiling > 1:
         notes.append(
-            f"Compiling the training kernel, once on a machine, took {clock.compiling:.0f} s."
+            f"Loading the training kernel, which is compiled once on a machine, took "
+            f"{clock.compiling:.0f} s."
         )
     rest = {"evidence": table, "seconds": clock.elapsed}
     verdict, precision = None, 0.0
@@ -83,6 +84,12 @@ def conclude(
             reason = (
                 f"{count} tokens matter at once at {counted.support} of {len(counted.counts)} "
                 "inputs only, and fewer elsewhere, so that even more may at others"
+            )
+        ordered = invariance is not None and not invariance.permutations
+        if reason is None and counted is not None and counted.sparse and ordered:
+            reason = (
+                "the order of the tokens matters and the target has steps or noise, so that "
+                "replacing tokens does not tell which of them matter"
             )
         return refuse(
             reason or f"{count} tokens influence the target: it is no retrieval",
