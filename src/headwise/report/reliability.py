@@ -37,7 +37,7 @@ def draw(evaluation: ZooEvaluation) -> alt.LayerChart:
                 size=alt.Size(
                     "answers:Q",
                     title="answers",
-                    scale=alt.Scale(range=[30, 300]),
+                    scale=alt.Scale(range=[30, 300], zero=False),
                     legend=alt.Legend(tickCount=3),
                 ),
                 tooltip=["given", "from", "to", "answers", "stated", "right", "low", "high"],
