@@ -50,6 +50,7 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     _accept_any_encoding()
     try:
         with _signals_as_ctrl_c(), _written_out():
+            _check_folder()
             command()
     except InputError as error:
         _say(error)
@@ -75,6 +76,16 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         _say("stopped")
         sys.exit(STOPPED)
+
+
+def _check_folder() -> None:
+    """Libraries end the process, with words of their own, where the folder it is in is gone."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise InputError(
+            f"the folder that this command was started in cannot be used: {reason(error)}"
+        ) from error
 
 
 @contextmanager
@@ -148,11 +159,14 @@ def _signals_as_ctrl_c() -> Iterator[None]:
 
 
 def _accept_any_encoding() -> None:
-    r"""Characters that the terminal's encoding lacks are written as \uXXXX, which JSON reads."""
+    r"""Characters that the terminal's encoding lacks are written as \uXXXX, which JSON reads.
+
+    UTF-8 lacks halves of a pair, as which Python reads the bytes of a name that is not UTF-8.
+    """
     codecs.register_error("headwise", _as_escapes)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None and not stream.encoding.lower().startswith("utf"):
+        if reconfigure is not None:
             reconfigure(errors="headwise")
 
 
