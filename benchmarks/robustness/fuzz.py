@@ -21,7 +21,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from malformed import DEFECTS, OUTCOMES, Case, classes
+from malformed import ANSWERS, DEFECTS, OUTCOMES, Case, classes
 
 
 def outcomes(
@@ -68,7 +68,7 @@ def main() -> int:
                 seen: Counter[str] = seen,
                 unusable: bool = input_class.unusable,
             ) -> None:
-                if outcome == "answer" and unusable:
+                if unusable and outcome in ANSWERS:
                     outcome = "nonsense"
                 seen[outcome] += 1
                 if outcome in DEFECTS:
