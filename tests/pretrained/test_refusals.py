@@ -107,6 +107,7 @@ def test_architectures_that_are_no_names_get_a_sentence(tmp_path: Path) -> None:
     ("entry", "sentence"),
     [
         ({"num_hidden_layers": 10**6}, r"tells of 1000000 layers, and the weights are \d+ tensors"),
+        ({"num_hidden_layers": 1}, "weights of more layers than its config.json tells of"),
         ({"quantization_config": {"quant_method": "no-such"}}, "quantised .* dequantise it first"),
         ({"architectures": ["../../x"]}, "it is a list of names"),
     ],

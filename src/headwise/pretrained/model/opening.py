@@ -4,6 +4,8 @@ Only safetensors are read: a pickle can run code. A compressed model's shape tra
 config.json (entry "headwise"), so transformers' own `save_pretrained` carries it along.
 """
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -201,7 +203,25 @@ def _load(cls: Any, name: str | Path, **options: Any) -> Any:
         f"{name} is incomplete: {', '.join(attention[:3]) or 'some weights'} "
         "missing or of the wrong size",
     )
+    unused = _unused_layers(model, info["unexpected_keys"])
+    require(
+        not unused,
+        f"{name} has weights of more layers than its config.json tells of: {', '.join(unused[:2])}",
+    )
     return cast(Any, model).eval()
+
+
+def _unused_layers(model: Any, unexpected: Iterable[str]) -> list[str]:
+    """Weights that only another number of layer tells from the model's own.
+
+    Others may be of a head that the class does not have.
+    """
+    own = {_numberless(key, model) for key in model.state_dict()}
+    return sorted(key for key in unexpected if _numberless(key, model) in own)
+
+
+def _numberless(key: str, model: Any) -> str:
+    return re.sub(r"\b\d+\b", "#", key.removeprefix(f"{model.base_model_prefix}."))
 
 
 def _first_line(error: Exception) -> str:
