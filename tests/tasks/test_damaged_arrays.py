@@ -78,6 +78,13 @@ def test_bytes_after_an_array_and_two_arrays_of_one_name_are_no_data(tmp_path: P
                 archive.writestr(name, content)
         with pytest.raises(InputError, match=sentence):
             read([tmp_path / "a.npz"])
+    np.savez(tmp_path / "a.npz", inputs=np.zeros((600, 4, 2)), targets=np.arange(600))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    place = content.rfind(b"PK\x01\x02") + 24
+    content[place : place + 4] = (2**31).to_bytes(4, "little")  # where the archive tells the size
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(InputError, match="not as long as the archive tells"):
+        read([tmp_path / "a.npz"])
     x.write_bytes(whole * 2)
     with pytest.raises(InputError, match="bytes follow the array"):
         read([x, y])

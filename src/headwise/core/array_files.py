@@ -41,9 +41,11 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
             name, count = Counter(entries).most_common(1)[0] if entries else ("", 0)
             require(count <= 1, f"it holds {count} arrays of the name {name.removesuffix('.npy')}")
             arrays = {}
-            for name in entries:
-                with archive.open(name) as file:
-                    arrays[name.removesuffix(".npy")] = _array(file)
+            for entry in archive.infolist():
+                with archive.open(entry) as file:
+                    arrays[entry.filename.removesuffix(".npy")] = _array(file)
+                    told = file.tell() == entry.file_size
+                require(told, f"{entry.filename} is not as long as the archive tells")
             return arrays
     except Exception as error:  # numpy raises zip, zlib, memory, value and type errors
         raise InputError(f"{path} cannot be read as an .npz file: {error}") from error
