@@ -49,20 +49,10 @@ def appearing_folder(folder: str | Path) -> Iterator[Path]:
     """A scratch folder that becomes `folder`, which must be new, when all went well."""
     folder = Path(folder)
     check_new_folder(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot write {folder}: {reason(error)}") from error
-    try:
+    with _scratch_folder(folder.parent, folder) as scratch:
         yield scratch
         scratch.chmod(0o777 & ~_umask())
         scratch.replace(folder)
-    except Exception as error:
-        _blame_the_disk(folder, error)
-        raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager
@@ -77,19 +67,34 @@ def appearing_files(folder: str | Path, last: str) -> Iterator[Path]:
         with appearing_folder(folder) as scratch:
             yield scratch
         return
+    with _scratch_folder(folder, folder) as scratch:
+        yield scratch
+        written = sorted(scratch.iterdir(), key=lambda path: path.name == last)
+        places = {path: _place_to_write(folder / path.name) for path in written}
+        for place in places.values():
+            require(not is_folder(place), f"cannot write {place}: it is a folder")
+        (folder / last).unlink(missing_ok=True)
+        for path, place in places.items():
+            path.replace(place)
+
+
+@contextmanager
+def _scratch_folder(parent: Path, meant: Path) -> Iterator[Path]:
+    """A folder that is gone afterwards; errors are said of the one that is meant."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
-            yield Path(name)
-            written = sorted(Path(name).iterdir(), key=lambda path: path.name == last)
-            places = {path: _place_to_write(folder / path.name) for path in written}
-            for place in places.values():
-                require(not is_folder(place), f"cannot write {place}: it is a folder")
-            (folder / last).unlink(missing_ok=True)
-            for path, place in places.items():
-                path.replace(place)
+        parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=parent))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot write {meant}: {reason(error)}") from error
+    try:
+        yield scratch
+    except InputError as error:
+        raise InputError(str(error).replace(str(scratch), str(meant))) from error
     except Exception as error:
-        _blame_the_disk(folder, error)
+        _blame_the_disk(meant, error)
         raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
