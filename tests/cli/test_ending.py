@@ -43,6 +43,8 @@ def raising(error: BaseException) -> object:
         (InputError("not \x1b[2Jthat"), 2),
         (WorkLost("a worker process died"), 5),
         (MemoryError(), 5),
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), 5),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 5),
         (KeyboardInterrupt(), 130),
     ],
 )

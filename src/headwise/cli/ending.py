@@ -58,7 +58,9 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except WorkLost as error:
         _say(error)
         sys.exit(WORK_LOST)
-    except MemoryError:
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _of_memory(error):
+            raise
         _say("there is not enough memory for this; a smaller model, fewer tokens or jobs help")
         sys.exit(WORK_LOST)
     except BrokenPipeError:
@@ -76,6 +78,12 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         _say("stopped")
         sys.exit(STOPPED)
+
+
+def _of_memory(error: Exception) -> bool:
+    """Did memory run out? The system's loader and torch have words of their own for that."""
+    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory")
+    return isinstance(error, MemoryError) or any(each in str(error).lower() for each in words)
 
 
 def _check_folder() -> None:
