@@ -16,7 +16,6 @@ from headwise.lab.crew import (
     Job,
     Place,
     WorkerDied,
-    keeping_workers,
     results_of,
 )
 from headwise.lab.crew.cargo import unpack_sources
@@ -119,19 +118,6 @@ def test_the_time_left_is_that_of_jobs_like_those_that_are_left() -> None:
     assert left.seconds() == pytest.approx(15.0)  # the last job: nobody can help with it
     left.finished(9, 20.0)
     assert left.seconds() == pytest.approx(9.5 * 0.02 / 2)
-
-
-def test_kept_workers_do_the_next_jobs_and_are_gone_afterwards() -> None:
-    two = [Job("poor_study:which_process", (), 1.0)] * 2
-
-    def done() -> set[int]:
-        return {process for _, process in results_of(two, Place(jobs=2))}
-
-    assert not done() & done()
-    with keeping_workers():
-        first, second = done(), done()
-        assert second <= first
-    assert not [process for process in first if Path(f"/proc/{process}/cmdline").exists()]
 
 
 def test_a_long_silence_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
