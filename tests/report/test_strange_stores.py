@@ -167,6 +167,13 @@ def test_panels_that_say_the_colours_have_no_title_of_a_legend(tmp_path: Path) -
     assert (figure.legend, figure.legend_title) == ((), "")
 
 
+def test_the_one_panel_that_has_runs_of_several_says_which_it_is(tmp_path: Path) -> None:
+    several = replace(FIGURE, panels={"main": "the first", "other": "the second"})
+    result = strange(tmp_path, by_place, figures=(several,))
+    study = replace(result.study, parts={"main": "m", "other": "o"})
+    assert list(draw_all(replace(result, study=study))["fig"].panels) == ["the first"]
+
+
 def test_an_axis_breaks_its_title_and_writes_short_numbers(tmp_path: Path) -> None:
     _, panel = drawn(strange(tmp_path, by_place, across=(0.1, 0.1 + 0.2, 1.0)))
     axis = panel["layer"][0]["encoding"]["x"]

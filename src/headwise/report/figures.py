@@ -125,7 +125,7 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
         chart,
         points,
         {
-            "" if len(on_page) == 1 and figure.facet is None else title: finished(panel)
+            "" if len(figure.panels) == 1 and figure.facet is None else title: finished(panel)
             for title, panel in on_page.items()
         },
         legend(style),
