@@ -197,7 +197,15 @@ def sample_finding() -> Finding:
         for seed in (0, 1)
     ]
     evidence = pd.DataFrame(rows, columns=list(COLUMNS))
-    return Finding(f"3 heads {HOSTILE}.", 3, "more samples", (3, 4), 0.93, evidence, ("A note.",))
+    return Finding(
+        f"3 heads {HOSTILE}.",
+        3,
+        settled_by="more samples",
+        interval=(3, 4),
+        confidence=0.93,
+        evidence=evidence,
+        notes=("A note.",),
+    )
 
 
 def sample_compression() -> Compressed:
