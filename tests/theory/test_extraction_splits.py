@@ -89,12 +89,12 @@ def test_forbidden_and_reached_meet_where_wide_heads_have_positive_patterns() ->
         assert reached == pytest.approx(below, rel=1e-6, abs=1e-9)
 
 
-def test_where_the_budget_is_too_small_for_all_lags_narrow_heads_may_still_be_told_apart() -> None:
-    kernel = rotations(2, 2) * np.array([1.0, 0.1])[:, None, None]
+def test_a_best_split_that_is_proved_is_named() -> None:
+    kernel = np.stack([np.diag([1.0, 0.0]), np.diag([0.0, 1.0])])  # a number of each of two tokens
     found = extraction_splits(kernel, 2)  # one head of 2, or two of 1
-    assert found.best == (1,)
-    assert found.sentence == "The best is 1 head."
-    assert found.records()[0]["heads"] == 1
+    assert found.best == (2,)
+    assert found.sentence == "The best is 2 heads."
+    assert [row["may_be_best"] for row in found.records()] == [False, True]
     assert found.to_pandas()["head_dim"].tolist() == [2, 1]
 
 

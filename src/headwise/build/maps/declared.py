@@ -103,11 +103,13 @@ def check(function: Function, box: Box, what: str) -> Sampled:
             number(f"{name} of the {what}", getattr(function, name))
     rng = np.random.default_rng([0x11B5, len(box.low)])
     outputs = function.count if what == "features" else 1
+    bends = function.curvature is not None
     tried = sample_pairs(
-        lambda points: values_of(function, points, what), function, box, outputs, rng
+        lambda points: values_of(function, points, what), function, box, outputs, bends, rng
     )
     first, second = tried.first, tried.second
-    _check_range(function, values_of(function, np.concatenate([first, second]), what), what)
+    values = values_of(function, np.concatenate([first, second]), what)
+    _check_range(function, np.append(values, tried.values), what)
     if function.lipschitz is not None:
         found = _Steepest(function, what, box, bends=False)
         found.search(first, second, rng)

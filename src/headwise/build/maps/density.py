@@ -80,6 +80,7 @@ def as_retrieval(
     one_of("features", features, get_args(FeatureKind))
     length = whole("length", length, most=LONGEST[features])
     token_dim = whole("token_dim", token_dim)
+    curvature = None if curvature is None else not_negative("curvature", curvature)
     plain = features == "coordinates" and length <= 4  # the outer map is the function itself
     require(
         curvature is None or plain,

@@ -49,12 +49,14 @@ class Box(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Pairs of places, how many there are in all, and how far a point of the box can be off."""
+    """Pairs of places; how many there are in all, how far a point of the box can be from the
+    nearest, and the least and largest value on the lattice."""
 
     first: Points
     second: Points
     places: int
     radius: float
+    values: tuple[float, float]
 
 
 def sample_pairs(
@@ -62,9 +64,10 @@ def sample_pairs(
     slopes: Callable[[Tensor], Tensor],
     box: Box,
     outputs: int,
+    bends: bool,
     rng: np.random.Generator,
 ) -> Sampled:
-    """Pairs of places between which a function may be steepest, or bend most.
+    """Pairs of places between which a function may be steepest or, for `bends`, bend most.
 
     `slopes` is the function on tensors, for its gradients; where it has none, none are used.
     """
@@ -72,12 +75,13 @@ def sample_pairs(
     table = np.concatenate([values(part) for part in lattice.chunks()])
     pairs = [
         _at_every_scale(box, rng),
-        lattice.steepest(table),
+        lattice.steepest(table, bends),
         _between_extremes(lattice.points(_extremes(table)), rng),
         _along_gradients(slopes, box, rng),
     ]
     first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
-    return Sampled(first, second, lattice.count + 2 * len(first), lattice.radius)
+    ends = float(table.min()), float(table.max())
+    return Sampled(first, second, lattice.count + 2 * len(first), lattice.radius, ends)
 
 
 class _Lattice:
@@ -102,31 +106,32 @@ class _Lattice:
         starts = range(0, self.count, _CHUNK)
         return [self.points(np.arange(s, min(s + _CHUNK, self.count))) for s in starts]
 
-    def steepest(self, table: np.ndarray) -> tuple[Points, Points]:
-        """The pairs along the axes with the largest first and second differences.
+    def steepest(self, table: np.ndarray, bends: bool) -> tuple[Points, Points]:
+        """The pairs along the axes with the largest first and, for bends, second differences.
 
         A slope over several steps is at most the largest over one of them; a bend is looked for at
         every stride, since rounding hides it at the smallest.
         """
-        grid, numbers = table.reshape(*self.shape, -1), np.arange(self.count).reshape(self.shape)
+        grid = np.ascontiguousarray(table.T).reshape(-1, *self.shape)
+        numbers = np.arange(self.count).reshape(self.shape)
         pairs = []
         for axis, size in enumerate(self.shape):
-            before, after = _cut(axis, 0, size - 1), _cut(axis, 1, size)
-            change = np.abs(grid[after] - grid[before]).max(-1)
-            pairs.append(_largest(change, numbers[before], numbers[after]))
-            for stride in 4 ** np.arange(10):
-                if 2 * stride < size:
-                    low, high = _cut(axis, 0, size - 2 * stride), _cut(axis, 2 * stride, size)
-                    middle = _cut(axis, stride, size - stride)
-                    bend = np.abs(grid[low] + grid[high] - 2 * grid[middle]).max(-1)
-                    pairs.append(_largest(bend, numbers[low], numbers[high]))
-        return self.points(np.concatenate([one for one, _ in pairs])), self.points(
-            np.concatenate([other for _, other in pairs])
-        )
 
+            def cut(array: np.ndarray, start: int, stop: int, axis: int = axis) -> np.ndarray:
+                last = array.ndim - len(self.shape) + axis
+                return array[(slice(None),) * last + (slice(start, stop),)]
 
-def _cut(axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    return (*(slice(None),) * axis, slice(start, stop))
+            change = np.abs(cut(grid, 1, size) - cut(grid, 0, size - 1)).max(0)
+            pairs.append(_largest(change, cut(numbers, 0, size - 1), cut(numbers, 1, size)))
+            for stride in 4 ** np.arange(10 if bends else 0):
+                rest = size - 2 * stride
+                if rest > 0:
+                    bend = cut(grid, 0, rest) + cut(grid, 2 * stride, size)
+                    bend = np.abs(bend - 2 * cut(grid, stride, size - stride)).max(0)
+                    ends = cut(numbers, 0, rest), cut(numbers, 2 * stride, size)
+                    pairs.append(_largest(bend, *ends))
+        first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        return self.points(first), self.points(second)
 
 
 def _largest(

@@ -153,7 +153,8 @@ def fit_tradeoff(
     h, d, y = (
         numbers(name, each) for name, each in (("heads", heads), ("dims", dims), ("errors", errors))
     )
-    y = y - number("floor", floor)
+    floor = number("floor", floor)
+    y = y - floor
     draws, seed = whole("draws", draws, least=50, most=100_000), whole("seed", seed, least=0)
     require(tail is None or callable(tail), "tail is a function of the dimension, or None")
     require(len(h) == len(d) == len(y) and len(y) >= 3, "give as many heads, dims and errors")
