@@ -105,7 +105,8 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
     vacuous = value >= without_length
     if vacuous:
         statement = (
-            f"The formula gives {value:.4g}, no less than √2·tanh(ε/2) = {without_length:.4g}, "
+            f"The formula gives {value:.4g}{' or more' if log_value > 700 else ''}, no less than "
+            f"√2·tanh(ε/2) = {without_length:.4g}, "
             "which needs neither the length nor the bound on the scores."
         )
     else:
