@@ -141,9 +141,11 @@ def test_assumption_one_is_checked_on_the_network() -> None:
     assert found["the query and key maps' entries are at most 1, but for a factor β"] is True
     assert found["the value and output maps' entries are at most 1"] is False
     with torch.no_grad():
+        net.get_parameter("layers.0.query.weight")[0, 0] = torch.nan  # which no β divides away
         net.get_parameter("embed.1.bias").add_(1.0)
     found = {each.name: each.holds for each in build.check_network_assumptions(net)}
     assert found["the embedded tokens have norm at most 1"] is False
+    assert found["the query and key maps' entries are at most 1, but for a factor β"] is False
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -128,7 +128,7 @@ class Draws(StrEnum):
 @says_it_works
 def random_features(
     dim: Annotated[int, typer.Option(help="Dimension of a token.")],
-    heads: Annotated[int, typer.Option(help="Heads of rank 1; 16,384 take 2 GB and a minute.")],
+    heads: Annotated[int, typer.Option(help="Heads of rank 1; 16,384 take a CPU-minute, 3 GB.")],
     seed: Annotated[int, typer.Option(help="Seed of the directions.")] = 0,
     draw: Annotated[
         Draws, typer.Option(help="Directions; published: with the slip of the authors' script.")
