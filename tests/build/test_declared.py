@@ -151,7 +151,7 @@ def test_a_spike_wider_than_the_certificate_says_is_found_wherever_it_is(
 def test_a_certificate_says_how_narrow_a_spike_can_hide(dim: int, radius: float) -> None:
     task = declared(lambda x: 0.3 * x.sum(-1, keepdim=True).sin(), 1.0, dim=dim)
     sentence = build.retrieval(task, 0.9).certificate.assumptions[-2]
-    assert sentence.startswith("The features have been sampled at 1,")
+    assert sentence.startswith("The features have been sampled at 1.")
     words = sentence.split("up to ")[1].split(" from")[0]
     assert radius * 0.98 <= float(words) <= radius * 1.02
     assert "a spike narrower than that can hide" in sentence

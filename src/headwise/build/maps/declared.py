@@ -37,9 +37,9 @@ def declarations(function: Function, what: str, tried: Sampled) -> tuple[str, ..
     }
     verb = "have" if what == "features" else "has"
     sampled = (
-        f"The {what} {verb} been sampled at {tried.places:,} places, and about the steepest of "
-        f"them; points of the box are up to {rounded_up(tried.radius, 2)} from the nearest, and a "
-        "spike narrower than that can hide."
+        f"The {what} {verb} been sampled at {tried.places / 1e6:.1f} million places, and about the "
+        f"steepest of them; points of the box are up to {rounded_up(tried.radius, 2)} from the "
+        "nearest, and a spike narrower than that can hide."
     )
     constants = (
         f"Declared, not proved: the {what} {verb} {words} {_exactly(value)}; sampling did not "

@@ -46,8 +46,11 @@ from headwise.tasks.retrieval import Retrieval
 from headwise.theory.checks import not_negative, one_of, whole
 
 FeatureKind = Literal["distances", "coordinates"]
+Extrema = tuple[Literal["min", "max"], ...]
 LONGEST = {"distances": 4, "coordinates": 24}
 MOST_NUMBERS = 10**6
+_MINIMUM: Extrema = ("min",)
+_BOTH: Extrema = ("min", "max")
 _SPREAD = 0.25  # of the points about the middle of the cube
 
 
@@ -55,7 +58,7 @@ class _Read(NamedTuple):
     """Features of the class, and the linear map that returns the tokens from them."""
 
     features: Features
-    extrema: tuple[Literal["min", "max"], ...]
+    extrema: Extrema
     subsets: tuple[tuple[int, ...], ...]
     weights: np.ndarray
     offsets: np.ndarray
@@ -127,7 +130,7 @@ def _distances(length: int, dim: int) -> _Read:
     points = tuple(tuple(float(x) for x in row) for rows in centres for row in rows)
     return _Read(
         features=Bowl(centres=points),
-        extrema=("min",) * len(points),
+        extrema=_MINIMUM * len(points),
         subsets=tuple((t,) for t in range(length) for _ in range(dim + 1)),
         weights=np.kron(np.eye(length), differences),
         offsets=-np.concatenate(shifts) / (2 * _SPREAD),
@@ -139,7 +142,7 @@ def _sets(length: int, dim: int) -> _Read:
     least = -(-length // 4)
     sums = _of_singles(length) if least == 1 else _of_sums(length, least)
     sets = sorted({each for row in sums for each in row}, key=lambda each: (len(each), each))
-    sides: tuple[Literal["min", "max"], ...] = ("min",) if least == 1 else ("min", "max")
+    sides = _MINIMUM if least == 1 else _BOTH
     _check_size(len(sets) * len(sides) * dim, length * dim)
     table = np.array([[row.get(each, 0.0) for each in sets] for row in sums])
     columns = np.tile(table, (1, len(sides)))  # (length, sides × sets)

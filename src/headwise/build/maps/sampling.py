@@ -123,7 +123,7 @@ class _Lattice:
 
             change = np.abs(cut(grid, 1, size) - cut(grid, 0, size - 1)).max(0)
             pairs.append(_largest(change, cut(numbers, 0, size - 1), cut(numbers, 1, size)))
-            for stride in 4 ** np.arange(10 if bends else 0):
+            for stride in (4**power for power in range(10 if bends else 0)):
                 rest = size - 2 * stride
                 if rest > 0:
                     bend = cut(grid, 0, rest) + cut(grid, 2 * stride, size)
