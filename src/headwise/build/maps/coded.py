@@ -23,7 +23,8 @@ def known_code(function: Function, box: Box, what: str) -> KnownMap:
     dim = len(box.low)
     require(
         dim <= MOST_AXES,
-        f"the {what} are a function of {dim} numbers given as code; a certified network can be "
+        f"the {what} {'are' if what == 'features' else 'is'} a function of {dim} numbers given as "
+        "code; a certified network can be "
         f"built in up to {MOST_AXES} (affine, bowl and product maps in any number)",
     )
     tried = check(function, box, what)

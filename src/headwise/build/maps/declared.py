@@ -65,13 +65,13 @@ def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: 
             f"the {what}",
         )
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
-    wanted = function.count if what == "features" else 1
+    wanted, verb = (function.count, "return") if what == "features" else (1, "returns")
     require(
         rows.ndim == 2 and rows.shape[1] == wanted,
-        f"the {what} return an array of shape {values.shape} for {len(points)} points; "
+        f"the {what} {verb} an array of shape {values.shape} for {len(points)} points; "
         f"({len(points)}, {wanted}) is needed",
     )
-    require(bool(np.isfinite(rows).all()), f"the {what} return NaN or infinite values in the box")
+    require(bool(np.isfinite(rows).all()), f"the {what} {verb} NaN or infinite values in the box")
     return rows
 
 
@@ -92,8 +92,9 @@ def check(function: Function, box: Box, what: str) -> Sampled:
     """Refuse declared constants that samples contradict; the places that were looked at."""
     require(
         function.lipschitz is not None or function.curvature is not None,
-        f"the {what} are given as code with no declared constants: a certificate needs a Lipschitz "
-        "constant (lipschitz=…) or a bound on second derivatives (curvature=…)",
+        f"the {what} {'are' if what == 'features' else 'is'} given as code with no declared "
+        "constants: a certificate needs a Lipschitz constant (lipschitz=…) or a bound on second "
+        "derivatives (curvature=…)",
     )
     for name in ("lipschitz", "curvature"):
         if getattr(function, name) is not None:

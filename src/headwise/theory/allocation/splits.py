@@ -141,6 +141,7 @@ def extraction_splits(kernel: Kernel, budget: int) -> ExtractionSplits:
 
 def _one_lag_each(squares: Float[np.ndarray, "lags rank"], heads: int, head_dim: int) -> float:
     """The error of heads that attend to one lag each, given to the lags where they gain most."""
+    head_dim = min(head_dim, squares.shape[1])
     missing = -squares.shape[1] % head_dim
     blocks = np.pad(squares, ((0, 0), (0, missing))).reshape(len(squares), -1, head_dim)
     gains = np.sort(blocks.sum(-1).ravel())
