@@ -1,5 +1,6 @@
 """Declared constants are listed, and false ones are looked for at every scale."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -172,3 +173,68 @@ def test_code_without_gradients_is_sampled_all_the_same() -> None:
     assert build.retrieval(declared(by_numpy, 3.0), 0.3).certificate.error <= 0.3
     with pytest.raises(InputError, match="declared Lipschitz constant"):
         build.retrieval(declared(by_numpy, 2.9), 0.3)
+
+
+CENTRE = torch.tensor([0.123456, 0.7654321, 0.31415], dtype=torch.double)
+
+
+def flat(x: Tensor) -> Tensor:
+    return 0.3 * x.sum(-1, keepdim=True).sin()
+
+
+class Peaked(torch.nn.Module):
+    """A spike at a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.tensor([0.111, 0.222, 0.333]).double())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return flat(x) + cone(self.get_buffer("centre").tolist(), 1e-6)(x)
+
+
+def at_a_global(x: Tensor) -> Tensor:
+    return flat(x) + torch.relu(1 - (x - CENTRE.to(x)).norm(dim=-1, keepdim=True) / 1e-4)
+
+
+def at_literals(x: Tensor) -> Tensor:
+    first, second, third = x.split(1, -1)
+    away = (first - 0.3217).square() + (second - 0.1234567).square() + (third - 0.9).square()
+    return flat(x) + torch.relu(1 - away.sqrt() / 1e-7)
+
+
+def at_an_argument(centre: tuple[float, ...], x: Tensor) -> Tensor:
+    return flat(x) + cone(list(centre), 1e-5)(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        at_a_global,
+        at_literals,
+        Peaked(),
+        functools.partial(at_an_argument, (0.45, 0.67, 0.89)),
+        lambda x: flat(x) + cone([2**0.5 - 1] * 3, 1e-6)(x),
+    ],
+    ids=["global", "literals", "buffer", "argument", "closure"],
+)
+def test_a_spike_that_the_code_names_is_found_however_narrow(
+    function: Callable[[Tensor], Tensor],
+) -> None:
+    with pytest.raises(InputError, match="declared Lipschitz constant"):
+        build.retrieval(declared(function, 1.0, dim=3), 0.8)
+    assert build.retrieval(declared(flat, 1.0, dim=3), 0.8).certificate.error <= 0.8
+
+
+def test_whatever_a_function_refers_to_is_survived() -> None:
+    class Shy:
+        def __getattribute__(self, name: str) -> object:
+            raise RuntimeError("no")
+
+    loop: list[object] = [Shy(), 10**400, float("nan"), {1: None}, {"a", 2.0}, np.array(["x"])]
+    loop.append(loop)
+
+    def referring(x: Tensor, kept: object = loop, huge: object = range(10**9)) -> Tensor:
+        return flat(x)
+
+    assert build.retrieval(declared(referring, 1.0, dim=1), 0.8).certificate.error <= 0.8

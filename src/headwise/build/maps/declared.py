@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.build.maps.named_places import named_places
 from headwise.build.maps.relu import UNIT
 from headwise.build.maps.sampling import NEAREST, Box, Sampled, sample_pairs
 from headwise.core.errors import InputError, require
@@ -37,9 +38,9 @@ def declarations(function: Function, what: str, tried: Sampled) -> tuple[str, ..
     }
     verb = "have" if what == "features" else "has"
     sampled = (
-        f"The {what} {verb} been sampled at {tried.places / 1e6:.1f} million places, and about the "
-        f"steepest of them; points of the box are up to {rounded_up(tried.radius, 2)} from the "
-        "nearest, and a spike narrower than that can hide."
+        f"The {what} {verb} been sampled at {tried.places / 1e6:.1f} million places, those that "
+        "the code names and the steepest of them more closely; points of the box are up to "
+        f"{rounded_up(tried.radius, 2)} from the nearest, and a spike narrower than that can hide."
     )
     constants = (
         f"Declared, not proved: the {what} {verb} {words} {_exactly(value)}; sampling did not "
@@ -106,7 +107,13 @@ def check(function: Function, box: Box, what: str) -> Sampled:
     outputs = function.count if what == "features" else 1
     bends = function.curvature is not None
     tried = sample_pairs(
-        lambda points: values_of(function, points, what), function, box, outputs, bends, rng
+        lambda points: values_of(function, points, what),
+        function,
+        box,
+        outputs,
+        bends,
+        named_places(function.resolve(), box),
+        rng,
     )
     first, second = tried.first, tried.second
     values = values_of(function, np.concatenate([first, second]), what)

@@ -6,7 +6,8 @@ ball may hold none, and no number of evaluations rules it out. ρ falls like the
 the power −1/dim: a million are 5e-7 of the box apart in one dimension and 9e-3 in three, where
 10⁻³ would take 650 million. So the places are chosen where it pays: a lattice, whose ρ is known and
 on which round numbers and corners lie; pairs at every scale down to a millionth of the box, spread
-without gaps; pairs along the gradient; and lines between the highest and lowest places found.
+without gaps; pairs along the gradient; lines between the highest and lowest places found; and the
+places that the code itself names (`named_places`), at every scale down to a billionth.
 """
 
 from collections.abc import Callable
@@ -65,11 +66,13 @@ def sample_pairs(
     box: Box,
     outputs: int,
     bends: bool,
+    named: Float[np.ndarray, "places dim"],
     rng: np.random.Generator,
 ) -> Sampled:
     """Pairs of places between which a function may be steepest or, for `bends`, bend most.
 
     `slopes` is the function on tensors, for its gradients; where it has none, none are used.
+    `named` are places to be looked at more closely.
     """
     lattice = _Lattice(box, outputs)
     table = np.concatenate([values(part) for part in lattice.chunks()])
@@ -78,6 +81,7 @@ def sample_pairs(
         lattice.steepest(table, bends),
         _between_extremes(lattice.points(_extremes(table)), rng),
         _along_gradients(slopes, box, rng),
+        _about(named, box, rng),
     ]
     first, second = (np.concatenate(each) for each in zip(*pairs, strict=True))
     ends = float(table.min()), float(table.max())
@@ -203,3 +207,15 @@ def _along_gradients(
     scale = 10.0 ** -rng.uniform(2, -np.log10(NEAREST), (len(first), 1))
     away = np.linalg.norm(box.high - box.low) * scale * found
     return first, np.clip(first + away, box.low, box.high)
+
+
+def _about(
+    places: Float[np.ndarray, "places dim"], box: Box, rng: np.random.Generator
+) -> tuple[Points, Points]:
+    """Each place with others around it, a tenth of the box away down to a billionth."""
+    scales = 10.0 ** -np.arange(1, 10)
+    first = np.repeat(places, 2 * len(scales), axis=0)
+    away = rng.standard_normal(first.shape)
+    away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-300)
+    size = np.linalg.norm(box.high - box.low) * np.tile(scales, 2 * len(places))[:, None]
+    return first, np.clip(first + size * away, box.low, box.high)
