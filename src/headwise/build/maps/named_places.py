@@ -42,7 +42,8 @@ def named_places(function: Any, box: Box) -> Float[np.ndarray, "places dim"]:
 
 def _referred_to(function: Any) -> tuple[list[float], list[np.ndarray]]:
     """Numbers and arrays among what a callable refers to, directly or through other functions."""
-    waiting, seen = [function], set()
+    waiting: list[Any] = [function]
+    seen: set[int] = set()
     numbers: list[float] = []
     arrays: list[np.ndarray] = []
     while waiting and len(seen) < _MOST_OBJECTS:
