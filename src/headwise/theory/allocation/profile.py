@@ -153,12 +153,13 @@ def _simulated(
     targets = sweep.model(best[None])[0] + noise
     starts, held = np.tile(best, (len(noise), 1)), held_rows(sweep, len(noise))
     least = fit(sweep, targets, starts, held)[1]
+    scatter = np.array([scatter_of(sweep, float(each)) for each in least])
     quantiles = []
     for index in range(sweep.parameters):
         known = held.copy()
         known[:, index] = True
         excess = fit(sweep, targets, starts, known)[1] - least
-        quantiles.append(np.quantile(excess * sweep.freedom / least, 0.95))
+        quantiles.append(np.quantile(excess / scatter, 0.95))
     return np.array(quantiles)
 
 
