@@ -21,7 +21,7 @@ LONGEST_WAIT = 600  # seconds by the clock: for what waits, and on a busy machin
 CODES = {0: "answer", 1: "no", 2: "sentence", 3: "refused", 4: "out of time", 5: "work lost"}
 OUTCOMES = (*CODES.values(), "traceback", "too slow", "other code", "nonsense", "ran code")
 DEFECTS = OUTCOMES[6:]
-ANSWERS = ("answer", "no", "refused", "out of time")  # the input was taken for what it is not
+ANSWERS = ("answer", "refused", "out of time")  # the input was taken for what it is not
 HERE = "{folder}"
 
 
@@ -112,7 +112,10 @@ class InputClass:
     name: str
     cases: SearchStrategy[Case]
     unusable: bool = False
-    """No case can be used: all but a sentence would be an answer to nonsense, and is a defect."""
+    """No case can be used: an answer, or none for want of evidence or time, is a defect.
+
+    "No" is right where a command is asked whether its input is sound.
+    """
 
 
 PLAN = "plan --layers 1 --width 8 --length 4 --budget 999 --seconds 0.01"
