@@ -9,7 +9,7 @@ from headwise.core.errors import require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_share, check_weights
+from headwise.pretrained.checks import check_finite, check_share, check_weights, ruins
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -233,6 +233,6 @@ def _judged(
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
-        warnings=list(material.warnings),
+        warnings=[*material.warnings, *ruins(judged)],
         tokenizer=subject.tokenizer,
     )

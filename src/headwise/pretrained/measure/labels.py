@@ -20,6 +20,7 @@ from headwise.pretrained.measure.comparing import (
     Objective,
     Pull,
     divergences,
+    negative_entropy,
     sampled_labels,
     sampled_pull,
 )
@@ -47,6 +48,14 @@ class Prediction(Objective):
         before, after = (each.logits.flatten(0, -2) for each in (original, changed))
         return Compared(*_sums(divergences(before, after), len(original.logits)))
 
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distributions."""
+        return outputs.logits.flatten(0, -2).float().softmax(-1)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy."""
+        return negative_entropy(answers)
+
 
 class MultiLabel(Objective):
     """Classifiers of which several labels may hold: a yes-or-no distribution each."""
@@ -68,6 +77,14 @@ class MultiLabel(Objective):
         log = nn.functional.logsigmoid
         yes, no = p.sigmoid() * (log(p) - log(q)), (-p).sigmoid() * (log(-p) - log(-q))
         return Compared(*_sums((yes + no).sum(-1).flatten(), len(p)))
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The labels' probabilities."""
+        return outputs.logits.flatten(0, -2).float().sigmoid()
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy, summed over labels."""
+        return negative_entropy(torch.stack([answers, 1 - answers], dim=-1)).sum(-1)
 
 
 class Regression(Objective):
@@ -115,6 +132,14 @@ class Regression(Objective):
         """The squared change, summed over the scores of a sequence."""
         change = (changed.logits.float() - original.logits.float()) / self._spread(changed.logits)
         return Compared(*_sums(change.square().mean(-1).flatten(), len(change)))
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The scores, in units of their spread."""
+        return outputs.logits.flatten(0, -2).float() / self._spread(outputs.logits)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """The square."""
+        return answers.square().mean(-1)
 
     def _spread(self, like: Tensor) -> Tensor:
         assert self.spread is not None

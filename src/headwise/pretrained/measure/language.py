@@ -12,6 +12,7 @@ from headwise.pretrained.measure.comparing import (
     Objective,
     Pull,
     divergences,
+    negative_entropy,
     sampled_labels,
     sampled_pull,
     surprises,
@@ -41,6 +42,14 @@ class NextToken(Objective):
         )
         return Compared(divergences(before, after).view_as(targets).sum(1), units, losses)
 
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distribution of every token that has one before it."""
+        return outputs.logits[:, :-1].flatten(0, 1).float().softmax(-1)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy."""
+        return negative_entropy(answers)
+
 
 class MaskedToken(Objective):
     """Masked language models, judged where a token was masked, as they were trained.
@@ -69,6 +78,14 @@ class MaskedToken(Objective):
                 [_by_sequence(surprises(logits, targets), masked) for logits in (before, after)]
             )
         return Compared(damage, masked.sum(1).float(), losses)
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distribution of every masked token."""
+        return self._at_masked(outputs.logits, inputs).float().softmax(-1)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy."""
+        return negative_entropy(answers)
 
     @staticmethod
     def _masked(inputs: Inputs) -> Tensor:
