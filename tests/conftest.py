@@ -3,7 +3,14 @@
 Modules of specifications are left out: their constructors check values themselves, with a
 sentence, and the type checker would come first. So is `pretrained.model.attention`, because
 torch.compile cannot trace the checks.
+
+Some virtual machines say that they have AMX and stop a process that uses it, in torch's bfloat16
+products. So tests do without, and the processes that they start as well.
 """
+
+import os
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when torch first multiplies
 
 from jaxtyping import install_import_hook
 

@@ -11,7 +11,8 @@ Each case is a tiny checkpoint (see `odd_checkpoints`) and a command line. Outco
   inputs) without a warning, or a broken checkpoint that was accepted;
 - traceback.
 
-Exit code 1: something was wrong or ended in a traceback.
+Exit code 1: something was wrong or ended in a traceback. (A machine that says it has AMX and has
+not stops the process in torch's bfloat16; ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 helps.)
 """
 
 import argparse

@@ -18,7 +18,7 @@ PEERS = ["svd-llm", "modegpt", "taylor", "uniform-svd", "prune-heads", "random"]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["qwen3", "bart"])
+@pytest.mark.parametrize("name", ["qwen3", "bart", "olmo2"])  # OLMo 2 turns in single precision
 def test_half_precision_goes_in_and_comes_out(
     name: str, dtype: torch.dtype, tmp_path: Path
 ) -> None:
