@@ -5,7 +5,8 @@
 Each case is a tiny checkpoint (see `odd_checkpoints`) and a command line. Outcomes:
 
 - right: what was written opens again, keeps what was asked for, and its damage, by an own loop
-  (`odd_judging`) on other text of the same kind, is the reported one within a factor of 1.5;
+  (`odd_judging`) on other text of the same kind, is the reported one within a factor of 1.5, or
+  within the interval that was reported with it;
 - refused: a sentence, and nothing written; for a broken checkpoint that is what is right;
 - wrong: written and not so, or ruined (no nearer to the original than one prediction for all
   inputs) without a warning, or a broken checkpoint that was accepted;
@@ -32,9 +33,11 @@ from typing import Any
 
 import torch
 import transformers
+from scipy.stats import spearmanr
 
 import headwise
 from headwise.cli import main as command_line
+from headwise.cli.ending import STOPPED
 from headwise.pretrained.text.calibration import packaged_text
 from odd_checkpoints import BROKEN, Case, drawn, write
 from odd_judging import LENGTH, apart, not_cached, not_stock, passages, pictures
@@ -92,6 +95,8 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
             command_line(arguments)
         except SystemExit as end:
             code = int(end.code or 0)
+    if code == STOPPED:
+        raise KeyboardInterrupt
     return code, out.getvalue(), err.getvalue()
 
 
@@ -119,15 +124,28 @@ def tried(case: Case, arguments: list[str], folder: Path, text: Path, fresh: lis
     return judged(case, arguments, data, model, out, None if images else fresh)
 
 
+def near(own: float, verdict: dict[str, Any]) -> bool:
+    """Whether the damage is what was said, by the number or by its interval."""
+    said, low, high = (verdict[name] for name in ("damage", "low", "high"))
+    within = low is not None and low <= own <= high
+    return within or said / FACTOR <= own <= said * FACTOR
+
+
 def inspected(data: dict[str, Any]) -> Outcome:
-    """Numbers, all of them."""
+    """Numbers, all of them; where heads were removed, how well importance ranks what that did."""
+    heads = data["heads"]
     bad = [
         f"{name} of layer {row['layer']} head {row['head']} is {value}"
-        for row in data["heads"]
+        for row in heads
         for name, value in row.items()
         if isinstance(value, float) and not math.isfinite(value)
     ]
-    return Outcome("wrong", bad[0]) if bad else Outcome("right")
+    if bad:
+        return Outcome("wrong", bad[0])
+    if "importance_measured" not in heads[0] or len(heads) < 10:
+        return Outcome("right")
+    said, true = ([row[name] for row in heads] for name in ("importance", "importance_measured"))
+    return Outcome("right", f"rank correlation {spearmanr(said, true).statistic:.2f}")
 
 
 def judged(
@@ -151,13 +169,13 @@ def judged(
         outcome.why = "another precision"
     elif not math.isfinite(own):
         outcome.why = "outputs that are not numbers"
-    elif max(own, reported) > UNSEEN and not reported / FACTOR <= own <= reported * FACTOR:
-        outcome.why = "the damage is another"
+    elif max(own, reported) > UNSEEN and not near(own, verdict):
+        outcome.why = f"the damage is another than [{verdict['low']}, {verdict['high']}]"
     elif "--keep" in arguments and kept > 1.05 * float(arguments[2]) + 0.02:
         outcome.why = f"{kept:.2f} is kept"
     elif "--uniform" in arguments and (why := not_stock(kind, original, out, smaller, batches[0])):
         outcome.why = why
-    elif own > nothing and not data["warnings"]:
+    elif own > max(nothing, UNSEEN) and not data["warnings"]:
         outcome.why = "ruined, without a word"
     elif (why := not_cached(smaller, batches[0])) is not None:
         outcome.why = why

@@ -163,3 +163,11 @@ def test_a_uniform_result_opens_in_stock_transformers(name: str, tmp_path: Path)
 def test_layers_of_several_kinds_cannot_be_uniform(name: str) -> None:
     with pytest.raises(InputError, match="all of one shape"):
         make_plan(measured(name).measurement, Budget(0.5), uniform=True)
+
+
+@pytest.mark.parametrize("name", ["t5", "bart", "whisper", "vit", "gpt2"])
+def test_both_models_are_timed_whatever_they_read(name: str) -> None:
+    model, material, measurement = measured(name)
+    result = compress(model, text=material, keep=0.7, measurement=measurement)
+    assert all(pair.compressed > 0 for pair in result.evaluation.latency_ms.values())
+    assert any("forward" in what for what in result.evaluation.latency_ms)
