@@ -83,7 +83,8 @@ def asked(case: Case, seed: int) -> list[str]:
     ways += [["compress", *keep, "--method", method] for method in METHODS]
     ways += [["compress", "--kv-bytes", rng.choice(("24", "64", "160", "400"))]] * 2
     ways += [["compress", "--max-loss", rng.choice(("0.001", "0.05"))]]
-    return rng.choice(ways)
+    page = ["--report", "page.html"] if rng.random() < 0.3 else []
+    return [*rng.choice(ways), *page]
 
 
 def run(arguments: list[str]) -> tuple[int, str, str]:
@@ -106,6 +107,7 @@ def tried(case: Case, arguments: list[str], folder: Path, text: Path, fresh: lis
     write(case, model, text.read_text().replace("<|endoftext|>", ""))
     images = not (model / "tokenizer.json").exists()
     words = [arguments[0], str(model), *arguments[1:], "--json", "--no-cache"]
+    words = [str(folder / word) if word == "page.html" else word for word in words]
     words += [] if images else ["--text", str(text), "--tokens", "6000", "--length", str(LENGTH)]
     words += ["--out", str(out)] if arguments[0] == "compress" else []
     try:
