@@ -44,6 +44,9 @@ def test_it_finds_the_intrinsic_dimension(found: Finding) -> None:
     assert errors[2] < 0.01
     tokens = found.evidence.query("method == 'surrogate' and heads == 2 and head_dim == 2")
     assert tokens["value"].median() == 2
+    assert found.precision is not None
+    assert 3e-4 <= found.precision < 2 * max(3e-4, errors[2])
+    assert "are not seen" in found.sentence
 
 
 def test_a_finding_is_data(found: Finding, tmp_path: Path) -> None:

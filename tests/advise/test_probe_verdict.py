@@ -21,6 +21,7 @@ from headwise.training.samples.engine import Dataset
         ({8: 1e-4, 7: 1e-4, 6: 1.1e-4, 5: 1e-4, 4: 1.2e-4, 3: 5e-3, 2: 2e-2}, 4),
         ({8: 3e-2, 7: 2.8e-2, 6: 2.9e-2, 5: 1.2e-1, 4: 1.5e-1}, 6),  # a floor, a small drop
         ({6: 1e-3, 5: 1e-3, 4: 1e-3, 3: 1e-3, 2: 1e-3, 1: 1.1e-3}, 1),
+        ({4: 4e-5, 3: 4e-5, 2: 4e-5, 1: 2.9e-4}, 1),  # all of them as good as none
         ({4: 1e-3, 3: 1e-2, 2: 1e-1, 1: 0.5}, 4),  # that is: four or more
     ],
 )
@@ -29,6 +30,14 @@ def test_the_verdict_reads_the_error_curve(errors: dict[int, float], heads: int)
     assert verdict.heads == heads
     assert verdict.confidence > 0.9
     assert sum(verdict.probabilities.values()) == pytest.approx(1)
+
+
+def test_a_larger_step_is_no_reason_for_doubt() -> None:
+    """Max − min: with one head half of the variance is left, with two 1e-5 of it."""
+    small, large = (judge({4: 1e-5, 3: 1e-5, 2: 1e-5, 1: e}, 4) for e in (1e-2, 0.5))
+    assert small.heads == large.heads == 2
+    assert large.confidence >= small.confidence - 0.01
+    assert large.confidence > transition.CLEAR
 
 
 def test_a_slow_slope_is_no_sharp_answer() -> None:
@@ -61,6 +70,20 @@ def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
     failed = {1: 1.4e-1, 2: 1.0e-1, 3: 9e-2, 4: 9e-2}
     assert _judged(failed, pooled=4.5e-2) is None
     assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is not None
+
+
+def test_a_mean_is_trusted_where_heads_learnt_less() -> None:
+    """The length of the mean token: four value dimensions, which two narrow heads have."""
+    narrow = {1: 0.5, 2: 3.4e-3, 3: 3.5e-3, 4: 4.5e-3}
+    wide = {1: 1.1e-2, 2: 9.1e-2, 3: 0.3, 4: 0.3}
+    descents = [
+        Descent(DescentPlan(seed, head_dim, most_heads=4), errors, train_errors=errors)
+        for seed, head_dim, errors in ((0, 2, narrow), (1, 2, narrow), (2, 8, wide))
+    ]
+    found = transition.Transition(tuple(descents), 4, pooled=2e-3)
+    verdict, _ = judge_training(found, Clock(1.0))
+    assert verdict is not None
+    assert (verdict.heads, found.precision(1)) == (1, 2e-3)
 
 
 def test_heads_that_a_mean_beats_do_not_say_how_wide_they_are() -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import headwise
+from headwise.advise.probe import Finding
 from headwise.advise.probe.counting.sensitivity import measure_sensitivity
 from headwise.advise.probe.evaluate import attempts
 from headwise.advise.probe.samples.function import TargetFunction
@@ -44,6 +45,45 @@ def noisy(function: Callable[[Tensor], Tensor], scale: float) -> Callable[[Tenso
     return lambda inputs: (
         function(inputs) + scale * torch.from_numpy(rng.standard_normal(len(inputs)))
     )
+
+
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_a_target_may_change_its_input_in_place(as_tensor: bool) -> None:
+    """Centred in place by what is known of the tokens, then two maxima."""
+
+    def draw(count: int, seed: tuple[int, ...]) -> Tensor | np.ndarray:
+        drawn = np.random.default_rng(seed).standard_normal((count, 16, 2)) + 3.0
+        return torch.from_numpy(drawn) if as_tensor else drawn
+
+    def target(inputs: Tensor | np.ndarray) -> Tensor | np.ndarray:
+        inputs -= 3.0
+        inputs *= 2.0
+        largest = inputs.amax(1) if isinstance(inputs, Tensor) else inputs.max(1)
+        return largest[:, 0] + largest[:, 1] ** 2
+
+    found = headwise.probe(target=target, sampler=draw, train=False)
+    assert found.heads == 2
+
+
+def test_an_answer_says_what_is_too_small_to_be_counted() -> None:
+    """Of two maxima the second has 5e-4 of the weight, which noise of 1 % hides, or has 5e-2."""
+    task = sum_of_maxima(16, 2, token_dim=2)
+
+    def weighted(weight: float) -> Callable[[Tensor], Tensor]:
+        return lambda inputs: inputs[..., 0].amax(1) + weight * inputs[..., 1].amax(1)
+
+    def asked(target: Callable[[Tensor], Tensor]) -> Finding:
+        return headwise.probe(target=target, sampler=lambda n, s: task.sample(n, s)[0], train=False)
+
+    for target, weight, heads in (
+        (weighted(5e-2), 5e-2, 2),
+        (weighted(5e-4), 5e-4, 1),
+        (noisy(weighted(5e-4), 2e-3), 5e-4, 1),
+    ):
+        found = asked(target)
+        assert found.heads == heads
+        assert found.precision is not None
+        assert (found.precision > weight**2) == (heads == 1)
 
 
 @pytest.mark.parametrize("name", TASKS)

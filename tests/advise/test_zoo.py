@@ -90,6 +90,18 @@ def test_as_many_tokens_matter_at_once_as_there_are_extrema(name: str) -> None:
     assert int(influential.max()) == heads
 
 
+def test_one_maximum_is_right_only_to_a_precision_that_hides_the_other() -> None:
+    task = draw_of_class("unequal maxima", 9, 0)
+    weight = float(task.about.partition("and ")[2].partition(",")[0])
+    inputs = drawn(task, 20_000)
+    share = (weight * inputs[..., 1].max(1)).var() / values(task, inputs).var()
+    assert not task.is_right(1)
+    assert not task.is_right(1, 0.8 * share)
+    assert task.is_right(1, 1.3 * share)
+    assert task.is_right(2, 1.3 * share)
+    assert not task.is_right(3, 1.3 * share)
+
+
 AVERAGES = ["means", "hinge sums", "soft counts", "hard counts", "box counts", "clear counts"]
 
 

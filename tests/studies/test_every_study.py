@@ -1,5 +1,8 @@
 """Every study of the package passes the check before its runs, and survives some rows."""
 
+import os
+import subprocess
+import sys
 import warnings
 from typing import get_args
 
@@ -31,3 +34,24 @@ def test_a_study_concludes_from_any_few_rows(name: str, rows: int) -> None:
         assert study.finding(few.copy()).sentence
         for claim in study.claims:
             assert claim.check(few.copy()).status in get_args(Status)
+
+
+KEYS = """
+from headwise.studies._catalogue import STUDIES
+for name, study in STUDIES.items():
+    parts = study.parts_of_evidence or (lambda tier: study.tiers[tier].parts())
+    for tier in ("quick", "standard"):
+        print(name, tier, sorted({run.key for runs in parts(tier).values() for run in runs}))
+"""
+
+
+def test_a_runs_specification_is_the_same_on_every_cpu() -> None:
+    """A store, or a table of evidence, made on one machine is that of the same runs on another."""
+    other = {"OPENBLAS_CORETYPE": "Prescott"}  # sums in another order; ignored where not x86
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", KEYS], env=os.environ | more, capture_output=True, check=True
+        ).stdout.splitlines()
+        for more in ({}, other)
+    ]
+    assert said[0] == said[1]

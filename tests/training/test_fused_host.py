@@ -11,6 +11,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from filelock import FileLock, Timeout
 
 import headwise
 from headwise.training.fused import host
@@ -114,6 +115,17 @@ def test_compiling_is_said_while_it_happens_and_not_again(tmp_path, monkeypatch,
     caplog.clear()
     with host.compiling():
         assert caplog.text == ""
+
+
+def test_a_compilation_that_is_starved_holds_nobody_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "kernel_folder", lambda: tmp_path)
+    monkeypatch.setattr(host, "LONGEST_WAIT", 0.1)
+    entered = False
+    with FileLock(tmp_path / "compiling.lock"), host.compiling():
+        entered = True
+    assert entered
+    with host.compiling(), pytest.raises(Timeout):  # it is held again
+        FileLock(tmp_path / "compiling.lock").acquire(timeout=0)
 
 
 def test_ctrl_c_while_llvm_calls_back_stops_the_work(tmp_path, monkeypatch):

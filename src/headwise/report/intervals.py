@@ -55,9 +55,11 @@ def _panel(
     rows = alt.Chart(here)
     if for_page:
         rows = rows.transform_filter(f"indexof({HIDDEN}, datum.group) < 0")
+    shared = data.groupby(["panel", "label"])["group"].nunique().max() > 1
+    apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if shared else {}
     base = rows.encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
-        yOffset=alt.YOffset("group:N", sort=groups),
+        **apart,
         color=alt.Color(
             "group:N",
             title=None,

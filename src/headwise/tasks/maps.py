@@ -7,7 +7,7 @@ Each is data (so that a task can be stored and hashed) that can be called on ten
 import dataclasses
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,7 @@ class Affine(RowsOfNumbers):
         """Orthonormal directions, uniformly distributed; there are at most `token_dim`."""
         require(count <= token_dim, f"{token_dim} dimensions hold no {count} orthonormal features")
         drawn = np.random.default_rng([seed, count, token_dim]).standard_normal((token_dim, count))
-        basis, upper = np.linalg.qr(drawn)
-        return cls(weights=_rows((basis * np.sign(np.diag(upper))).T))
+        return cls(weights=_orthonormal(_rows(drawn.T)))
 
     def _of_features(self) -> Rows:
         return self.weights
@@ -194,6 +193,26 @@ def largest_overlap(features: Features) -> float:
 
 def _rows(array: np.ndarray) -> Rows:
     return tuple(tuple(float(x) for x in row) for row in array)
+
+
+# The numbers of a task are part of its specification, so they must be the same to the last bit on
+# every CPU. LAPACK's sums are not, since their order follows the vector unit; `fsum` is exact.
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _orthonormal(rows: Rows) -> Rows:
+    """Gram–Schmidt, each row cleared of the earlier ones twice, which is enough (Kahan)."""
+    basis: list[tuple[float, ...]] = []
+    for row in rows:
+        for earlier in (*basis, *basis):
+            share = _dot(row, earlier)
+            row = tuple(x - share * y for x, y in zip(row, earlier, strict=True))
+        length = math.sqrt(_dot(row, row))
+        basis.append(tuple(x / length for x in row))
+    return tuple(basis)
 
 
 def _check_rows(rows: Rows, name: str, per_row: tuple[float, ...], per_row_name: str) -> None:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headwise.advise.probe.calibration import LARGEST_FLOOR
+from headwise.advise.probe.calibration import (
+    LARGEST_FLOOR,
+    LITTLE_LEFT,
+    LITTLE_LEFT_OF_LABELS,
+)
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.conclude import (
     conclude,
@@ -21,13 +25,9 @@ from headwise.advise.probe.counting.sensitivity import Sensitivity, measure_sens
 from headwise.advise.probe.descent.deeper import try_second_layer
 from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
+from headwise.advise.probe.descent.screening import POSITIONS_PAY, choose_positions
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import (
-    POSITIONS_PAY,
-    WIDE_HEAD_DIM,
-    choose_positions,
-    find_transition,
-)
+from headwise.advise.probe.descent.transition import WIDE_HEAD_DIM, find_transition
 from headwise.advise.probe.descent.walk import descend
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
@@ -220,7 +220,8 @@ def _probe_samples(
     else:
         data = prepare(samples, seed, positions)
     finding, error = _train(samples, data, positions, request, counting)
-    tried = request.positions is not None or positions
+    little = LITTLE_LEFT if data.loss == "mse" else LITTLE_LEFT_OF_LABELS
+    tried = request.positions is not None or positions or error < little
     if finding.heads is None and not tried and not clock.over:
         enough = POSITIONS_PAY * error
         data = prepare(samples, seed, positions=True)
@@ -257,7 +258,9 @@ def _train(
     )
     if finding.heads is None or not transition.learnt_with(finding.heads):
         return finding, transition.best
-    wide = next(d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM)
+    wide = next((d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM), None)
+    if wide is None:
+        return finding, transition.best
     if not wide.networks:  # the state keeps errors, not networks: the same plan gives the same
         wide = descend(data, wide.plan, clock)
     found = measure_head_dim(data, wide, finding.heads, wide.plan.tuning_steps, clock)

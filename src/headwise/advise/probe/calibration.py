@@ -21,6 +21,11 @@ LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
 MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
 SMALL_FLOOR = 1e-2  # where more than this stays unexplained, a third of it
 STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
+# What one wide head leaves where it holds all that there is, in units of what is as good as none:
+# the length of a mean token of four coordinates 7, the highest point of a walk 35 and more.
+MUCH_LEFT = 15.0
+LITTLE_LEFT, LITTLE_LEFT_OF_LABELS = 1e-3, 2e-2  # of a constant's: positions have nothing to add
+NOTHING_LEARNT = 0.9  # of the error of a constant
 AS_GOOD = 1.3  # an error within this factor of another is as good
 LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may stay unexplained
 
@@ -57,7 +62,7 @@ class CurveReading:
         Its values then hold a summary of the sequence rather than a feature, as of a random walk
         whose highest point is asked for: what is left may need heads, or a layer, of its own.
         """
-        return self.heads == 1 and self.agreement < 0.5 and self.floor > 3 * self.solved
+        return self.heads == 1 and self.agreement < 0.5 and self.floor > MUCH_LEFT * self.solved
 
     @property
     def features(self) -> Sequence[float]:

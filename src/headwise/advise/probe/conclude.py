@@ -61,13 +61,14 @@ def conclude(
             f"Compiling the training kernel, once on a machine, took {clock.compiling:.0f} s."
         )
     rest = {"evidence": table, "seconds": clock.elapsed}
-    verdict = None
+    verdict, precision = None, 0.0
     if counted is not None and counts_heads(counted, invariance, extremum):
-        verdict = from_count(counted.count)
+        verdict, precision = from_count(counted.count), counted.precision
     if transition is not None:
         noise = counted.noise**2 if counted is not None else 0.0
         learnt, obstacle = judge_training(transition, clock, noise)
         if learnt is not None:
+            precision = precision or transition.precision(learnt.heads)
             verdict = learnt if verdict is None else learnt.joined_with(verdict)
         elif verdict is None:
             assert obstacle is not None
@@ -91,11 +92,12 @@ def conclude(
         )
     notes = [*rank_notes(verdict.heads, transition), *pooled_notes(transition), *notes]
     return Finding(
-        sentence=sentence(verdict, transition),
+        sentence=sentence(verdict, transition, precision),
         heads=verdict.heads,
         settled_by="" if verdict.confidence >= CONFIDENT else MORE,
         interval=verdict.interval,
         confidence=verdict.confidence,
+        precision=precision,
         layers=1,  # the networks that reach this error, or the extrema counted, need no more
         notes=tuple(notes),
         **rest,

@@ -22,6 +22,10 @@ class Finding(Drawn):
     is a table: one measured number a row. `notes` are what else was seen, a sentence each;
     `settled_by` says what would give an answer, or a surer one. `seconds` is what it took.
 
+    `precision` is the share of the target's variance (of a constant's error, where targets are
+    labels) to which `heads` holds: networks with so many heads reach it, or a count would have seen
+    it. What is less is not seen, and may need heads of its own.
+
     `head_dim` holds the query–key and the value dimension a head needs, with an interval, and
     `layers` is 1 where one attention layer was enough, 2 where it was not and a second one clearly
     helped (there is no number of heads then); both are None where the probe cannot tell.
@@ -34,6 +38,7 @@ class Finding(Drawn):
     settled_by: str = ""
     interval: tuple[int, int] | None = None
     confidence: float = 0.0
+    precision: float | None = None
     evidence: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(COLUMNS)))
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -73,6 +78,7 @@ class Finding(Drawn):
             "interval": list(self.interval) if self.interval else None,
             "confidence": round(self.confidence, 4),
             "confident": self.confident,
+            "precision": self.precision,
             "head_dim": None if self.head_dim is None else asdict(self.head_dim),
             "layers": self.layers,
             "sentence": self.sentence,

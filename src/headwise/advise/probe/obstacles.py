@@ -4,11 +4,12 @@ from headwise.advise.probe.calibration import (
     AS_GOOD,
     LARGEST_FLOOR,
     LARGEST_FLOOR_OF_LABELS,
+    NOTHING_LEARNT,
     SMALL_FLOOR,
     CurveReading,
 )
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.transition import NOTHING_LEARNT, Transition
+from headwise.advise.probe.descent.transition import Transition
 
 OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 # Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if

@@ -1,7 +1,7 @@
 """From errors by number of heads to an answer, an interval and a confidence; or a refusal.
 
-What h heads cost is c(h) = log(error with h heads / smallest error with more); FLOOR is added to
-both, since errors below it differ by the length of training alone. With the needed number D of
+What h heads cost is c(h) = log(error with h heads / smallest error with more), where errors below
+FLOOR count as FLOOR, since they differ by the length of training alone. With the needed number D of
 heads or more, nothing is lost: c is 0 up to the scatter of training. Below it every head is
 missed. So
 
@@ -9,7 +9,8 @@ missed. So
 
 The two densities describe random retrieval tasks (`headwise probe-eval` draws such tasks): with
 enough heads c is half a bell curve, with too few it follows a gamma distribution, c² e^{−c}/2: a
-factor of e³ ≈ 20 on average, hardly ever below 2. Both have a share of surprises.
+factor of e³ ≈ 20 on average, hardly ever below 2; a step beyond e⁴ is no surprise, however large it
+is. Both have a share of surprises.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from math import exp, log, pi, sqrt
 FLOOR, FLOOR_OF_LABELS = 3e-4, 2e-2  # a cross-entropy falls on and on as borders sharpen
 ENOUGH_SPREAD = 0.2
 SURPRISES, SURPRISE_RANGE = 0.02, 10.0  # share, and the range of c over which they spread
+LARGEST_COST = 4.0  # a larger one says no more
 CREDIBLE = 0.95
 CONFIDENT = 0.9
 
@@ -81,7 +83,7 @@ def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) ->
     Errors below `floor` are as good as none.
     """
     fewest = min(errors)
-    raised = {heads: error + floor for heads, error in errors.items()}
+    raised = {heads: max(error, floor) for heads, error in errors.items()}
     costs = {
         heads: log(error / min(raised[more] for more in raised if more > heads))
         for heads, error in raised.items()
@@ -109,7 +111,7 @@ def _enough(cost: float) -> float:
 
 
 def _too_few(cost: float) -> float:
-    loss = max(cost, 0.0)
+    loss = min(max(cost, 0.0), LARGEST_COST)
     return _surprised(loss**2 * exp(-loss) / 2)
 
 

@@ -14,8 +14,8 @@ from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
 
 
-def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
-    """The answer, and where the error falls, in two sentences."""
+def sentence(verdict: HeadVerdict, transition: Transition | None, precision: float) -> str:
+    """The answer, where the error falls, and what is too small to be seen: a sentence each."""
     heads, (low, high) = verdict.heads, verdict.interval
     confidence = verdict.confidence
     word = "head" if heads == 1 else "heads"
@@ -46,6 +46,8 @@ def sentence(verdict: HeadVerdict, transition: Transition | None) -> str:
                 f"With one head the error is {errors[heads]:.1e} of a constant's; more heads "
                 f"lower it {_times(max(after, 1.0))}."
             )
+    whole = "a constant's error" if transition and transition.labels else "the target's variance"
+    parts.append(f"Parts below {precision:.0e} of {whole} are not seen.")
     return " ".join(parts)
 
 

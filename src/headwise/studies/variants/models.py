@@ -6,7 +6,8 @@ from itertools import product
 from headwise.lab.run import Run
 from headwise.nets import AttentionShape, DecoderShape, PooledShape
 from headwise.nets.sequence import Convolutions, Recurrence, SetPooling, StateSpace
-from headwise.tasks import Affine, Induction, Neighbours, Retrieval, sum_of_maxima
+from headwise.studies.variants.directions import DIRECTIONS
+from headwise.tasks import Affine, Induction, Neighbours, Retrieval
 from headwise.training import Streaming, Training
 
 TOKEN_DIM = 6
@@ -19,14 +20,12 @@ def retrieval(length: int, dim: int, parts: bool = False) -> Retrieval:
 
     S_i is the half of the sequence that starts at i·T/4 and goes on at the beginning.
     """
-    task = sum_of_maxima(length, dim, TOKEN_DIM, draw="orthonormal")
+    features = Affine(weights=DIRECTIONS[dim])
     if not parts:
-        return task
+        return Retrieval(features=features, length=length)
     starts = [index * (length // 4) for index in range(dim)]
     halves = [tuple(sorted((s + t) % length for t in range(length // 2))) for s in starts]
-    return Retrieval(
-        features=Affine.orthonormal(dim, TOKEN_DIM, 0), length=length, subsets=tuple(halves)
-    )
+    return Retrieval(features=features, length=length, subsets=tuple(halves))
 
 
 def heads_of(variant: str, counts: Iterable[int], positions: int = 0) -> list[PooledShape]:

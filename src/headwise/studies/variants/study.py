@@ -169,7 +169,7 @@ VARIANTS = Study(
         ),
         Figure(
             name="lengths",
-            title="The transition does not move with the length",
+            title="Does the transition move with the length?",
             caption="Smallest validation NMSE over seeds, D = 4; a panel a length.",
             panels={"lengths": "D = 4"},
             x="units",

@@ -36,38 +36,40 @@ class FallAt:
 
 
 def transition(results: pd.DataFrame) -> FallAt | None:
-    """Of the runs of one model on one task, over `units`; None with fewer than two of these.
-
-    A resample draws the seeds of every setting anew, with repetition (the bootstrap).
-    """
-    errors = {
-        int(units): np.log(np.maximum(rows["error"].dropna().to_numpy(float), 1e-300))
-        for units, rows in results.groupby("units")
-    }
-    counts = sorted(units for units, logs in errors.items() if len(logs))
-    if len(counts) < 2:
-        return None
-    best = np.array([errors[units].min() for units in counts])
-    falls = best[:-1] - best[1:]
-    fall = float(np.exp(falls.max()))
-    rng = np.random.default_rng(_SEED)
-    drawn = np.stack(
-        [rng.choice(errors[units], (_DRAWS, len(errors[units]))).min(axis=1) for units in counts]
-    )
-    places = np.array(counts[1:])[(drawn[:-1] - drawn[1:]).argmax(axis=0)]
-    low, high = (int(each) for each in np.quantile(places, [0.025, 0.975], method="nearest"))
-    at = counts[1:][int(falls.argmax())] if fall >= FALL else None
-    return FallAt(at, low, high, fall)
+    """Of the runs of one model on one task, over `units`; None with fewer than two of these."""
+    return _largest_fall(results["units"].to_numpy(), results["error"].to_numpy(float))
 
 
 def transitions(results: pd.DataFrame, part: str) -> pd.DataFrame:
     """One row a model, intrinsic dimension and length of a part: `found` is the transition."""
-    chosen = results[results["part"] == part] if "part" in results else results.iloc[:0]
-    rows = []
-    if chosen.empty:
-        return pd.DataFrame(columns=["model", "dim", "length", "found"])
-    for (model, dim, length), here in chosen.groupby(["model", "intrinsic_dim", "length"]):
-        found = transition(here)
-        if found is not None:
-            rows.append({"model": model, "dim": int(dim), "length": int(length), "found": found})
-    return pd.DataFrame(rows, columns=["model", "dim", "length", "found"])
+    columns = ["model", "dim", "length", "found"]
+    if "part" not in results or not (results["part"] == part).any():
+        return pd.DataFrame(columns=columns)
+    chosen = results[results["part"] == part]
+    units, errors = chosen["units"].to_numpy(), chosen["error"].to_numpy(float)
+    groups = chosen.groupby(["model", "intrinsic_dim", "length"]).indices
+    rows = [
+        (model, int(dim), int(length), found)
+        for (model, dim, length), here in sorted(groups.items())
+        if (found := _largest_fall(units[here], errors[here])) is not None
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _largest_fall(units: np.ndarray, errors: np.ndarray) -> FallAt | None:
+    """A resample draws the seeds of every setting anew, with repetition (the bootstrap)."""
+    known = ~np.isnan(errors)
+    units, logs = units[known], np.log(np.maximum(errors[known], 1e-300))
+    counts = [int(count) for count in np.unique(units)]
+    if len(counts) < 2:
+        return None
+    seeds = [logs[units == count] for count in counts]
+    best = np.array([each.min() for each in seeds])
+    falls = best[:-1] - best[1:]
+    fall = float(np.exp(falls.max()))
+    rng = np.random.default_rng(_SEED)
+    drawn = np.stack([rng.choice(each, (_DRAWS, len(each))).min(axis=1) for each in seeds])
+    places = np.array(counts[1:])[(drawn[:-1] - drawn[1:]).argmax(axis=0)]
+    low, high = (int(each) for each in np.quantile(places, [0.025, 0.975], method="nearest"))
+    at = counts[1:][int(falls.argmax())] if fall >= FALL else None
+    return FallAt(at, low, high, fall)

@@ -16,7 +16,7 @@ from typing import Any
 
 import llvmlite
 import numba
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from numba import types
 from numba.core import config
 from numba.core.registry import cpu_target
@@ -27,6 +27,7 @@ from headwise.core.errors import InputError
 from headwise.core.files import check_can_write_into
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
+LONGEST_WAIT = 60.0  # seconds that one process waits for another to compile
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 
 
@@ -93,14 +94,27 @@ def _prune(base: Path, current: Path) -> None:
 def compiling() -> Iterator[None]:
     """Around the first use of the kernel: says that it takes long, where it does.
 
-    One process compiles and the others wait for it, and then find the result in the cache.
+    One process compiles and the others wait for it, and then find the result in the cache. They do
+    not wait for long: who compiles may be starved by others, and to compile twice does no harm.
     """
     folder = kernel_folder()
-    with nullcontext() if folder is None else FileLock(folder / "compiling.lock"):
+    with nullcontext() if folder is None else _for_a_while(folder / "compiling.lock"):
         if folder is None or not any(folder.rglob("*.nbc")):
             _say("compiling the training kernel for this processor, which takes up to a minute")
         with _hearing_ctrl_c():
             yield
+
+
+@contextmanager
+def _for_a_while(path: Path) -> Iterator[None]:
+    """Hold the lock, or go on without it after a while."""
+    lock = FileLock(path)
+    with suppress(Timeout):
+        lock.acquire(timeout=LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ Three ways to ask whether token t matters:
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -56,6 +57,12 @@ class Sensitivity:
     def saturated(self) -> bool:
         """So many inputs have the largest count that a larger one would have been seen."""
         return self.support >= max(ENOUGH_SUPPORT, ENOUGH_SHARE * len(self.counts))
+
+    @property
+    def precision(self) -> float:
+        """The share of the target's variance below which a part of it is not seen."""
+        hidden = SIGMAS * self.noise * sqrt(1 / REPEATS + 1 / (4 * REPEATS))
+        return max(LEAST_SHARE, hidden if self.noise > NOISE_FREE else 0.0) ** 2
 
     @property
     def sparse(self) -> bool:

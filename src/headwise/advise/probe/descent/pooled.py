@@ -8,6 +8,7 @@ then vanish (the score is their product), so they stay zero: the same engine tra
 import numpy as np
 import torch
 
+from headwise.advise.probe.calibration import NOTHING_LEARNT
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.forms import (
     guessed_forms,
@@ -74,7 +75,7 @@ def forms_error(data: Prepared, seed: int, clock: Clock, share: float = 1.0) -> 
     if params is None:
         return None
     error = held_out_error(seen, shape, params)
-    if solved < error < FORMS_PROMISE * most:
+    if solved < error < min(FORMS_PROMISE * most, NOTHING_LEARNT):
         lifted = dict(params)
         lifted[_FIRST] = (params[_FIRST].double() @ forms.mT).float().contiguous()
         better = _train(whole, _shape(whole), lifted, seed, steps, FORMS_RATE, clock)

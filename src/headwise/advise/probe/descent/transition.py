@@ -7,18 +7,11 @@ from math import log
 
 from headwise.advise.probe.calibration import SMALL_FLOOR, CurveReading, pooling_suffices
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.network import (
-    BATCH,
-    RATE,
-    held_out_error,
-    probe_shape,
-    train_on,
-)
+from headwise.advise.probe.descent.network import BATCH
 from headwise.advise.probe.descent.pooled import forms_error, pooled_error
 from headwise.advise.probe.descent.state import DescentFile
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
-from headwise.advise.probe.samples.given import Samples
-from headwise.advise.probe.samples.prepare import Prepared, prepare
+from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
 from headwise.core.workers import worker_count
 
@@ -27,15 +20,16 @@ WIDE_STEPS, TUNING_STEPS = 8000, 2000
 _FULL_STEPS = 8000  # wide steps at which the controls without attention take all of their own
 MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
-SCREENING_STEPS, SCREENING_HEADS = 3000, 8
 NEARLY = 3.0  # a factor
 ROUNDING = 1e-6  # of a constant's error: what single precision leaves
-POSITIONS_PAY = 0.8  # they must lower the error to this share of what it is without them
-NOTHING_LEARNT = 0.9  # of the error of a constant
+NOT_BETTER = 1.5  # times the error that is asked for: other seeds will not reach it either
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
-FIRST_SEED, SECOND_SEED, WIDE_SEED = 0, 1, 2
+FIRST_SEED, SECOND_SEED, WIDE_SEED, PATIENT_SEED = 0, 1, 2, 6
 MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
 STEEP = log(8)  # no slope has such a step
+PATIENCE = (2, 4, 8)  # times the steps, for one head that is close
+FEWEST_TO_BEGIN = 6  # heads of longer descents; else twice what seems to be needed, and two
+CATCHES_UP = 0.7  # the factor by which its error must fall for another round
 
 
 @dataclass(frozen=True)
@@ -77,6 +71,13 @@ class Transition:
             return False
         reading = self.reading(1)
         return reading.stands_out and not reading.packed
+
+    @property
+    def one_is_close(self) -> bool:
+        """One head leaves little, and more leave less: it may only have learnt more slowly."""
+        reached = self.reached(1)
+        close = reached is not None and reached < SMALL_FLOOR and not self.labels
+        return close and self.in_time and not self.average_suffices
 
     @property
     def clear(self) -> bool:
@@ -141,20 +142,33 @@ class Transition:
 
     def hidden_gain(self, heads: int) -> float:
         """The factor by which more heads lower the error, however small that is already."""
+        reached = self.reached(heads)
+        more = [error for h, error in self.errors().items() if h > heads]
+        return reached / max(min(more), ROUNDING) if reached is not None and more else 1.0
+
+    def precision(self, heads: int) -> float:
+        """The error, of a constant's, that so many heads are seen to reach: what is less is not
+        told from none. It bounds the heads that this error takes; a part of the target that is
+        smaller still may need heads of its own.
+        """
+        reached = self.reached(heads)
+        return max(self.solved, self.best if reached is None else reached)
+
+    def reached(self, heads: int) -> float | None:
+        """The smallest error with so many heads; one of them can be a mean, too."""
         errors = self.errors()
-        reached = [errors[heads]] if heads in errors else []
+        found = [errors[heads]] if heads in errors else []
         if heads == 1:
-            reached += [error for error in (self.pooled, self.forms) if error is not None]
-        more = [error for h, error in errors.items() if h > heads]
-        return min(reached) / max(min(more), ROUNDING) if reached and more else 1.0
+            found += [error for error in (self.pooled, self.forms) if error is not None]
+        return min(found, default=None)
 
     def reading(self, heads: int, noise: float = 0.0) -> CurveReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
-        errors = {h: error + self.solved for h, error in self.errors().items()}
+        errors = {h: (self.reached(h) or 0.0) + self.solved for h in self.errors()}
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
         own = [
-            judge(d.errors, self.most_heads, self.solved).heads
+            judge(d.errors, d.plan.most_heads, self.solved).heads
             for d in self.descents
             if len(d.errors) > 1
         ]
@@ -180,7 +194,10 @@ def find_transition(
     """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
     without attention, unless one head is seen to be enough; longer seeds while it is unclear.
 
-    Where more than `most_error` is left after the first, the longer ones are not worth it.
+    Where one head is close, two wide ones are trained for longer, and then one, and again while
+    that helps: what it has only learnt more slowly it catches up on, what it cannot hold stays.
+
+    Where more than `most_error` is left after the first, others are not worth it.
     """
     rest = (clock, state, jobs)
     share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
@@ -195,19 +212,39 @@ def find_transition(
         )
 
     labels = data.loss != "mse"
-    found = run(data, [plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)], *rest)
+    first, wide = plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)
+    if most_error < 1:
+        found = run(data, [first], *rest)
+        alone = Transition(tuple(found), most_heads, None, labels)
+        found += run(data, [wide] * (alone.best < NOT_BETTER * most_error), *rest)
+    else:
+        found = run(data, [first, wide], *rest)
     transition = Transition(tuple(found), most_heads, None, labels)
-    if transition.errors() and not transition.agreed:
+    if transition.errors() and transition.hopeful and not transition.agreed:
         found += run(data, [plan(SECOND_SEED, HEAD_DIM)], *rest)
         transition = Transition(tuple(found), most_heads, None, labels)
     if not transition.errors() or transition.one_is_enough:
         return transition
     steps = share * WIDE_STEPS / _FULL_STEPS
     transition = _controlled(transition, data, seed, clock, state, steps)
+    for longer in PATIENCE:
+        before = transition.reached(1)
+        if before is None or not transition.one_is_close:
+            break
+        patient = plan(PATIENT_SEED, WIDE_HEAD_DIM, longer)
+        patient = replace(
+            patient, most_heads=min(2, most_heads), tuning_steps=patient.wide_steps // 2
+        )
+        found += run(data, [patient], *rest)
+        transition = replace(transition, descents=tuple(found))
+        if transition.one_is_enough or (transition.reached(1) or 0.0) > CATCHES_UP * before:
+            break
     for numbers in MORE_SEEDS:
         if transition.clear or not transition.hopeful or transition.best > most_error:
             break
-        found += run(data, [plan(number, HEAD_DIM, longer=2) for number in numbers], *rest)
+        spare = min(most_heads, max(FEWEST_TO_BEGIN, 2 * transition.verdict.heads + 2))
+        plans = [plan(number, HEAD_DIM, longer=2) for number in numbers]
+        found += run(data, [replace(each, most_heads=spare) for each in plans], *rest)
         transition = replace(transition, descents=tuple(found))
     return transition
 
@@ -233,25 +270,6 @@ def _controlled(
         pooled = pooled_error(data, seed, clock, transition.best, share)
         state.put_pooled(seed, pooled)
     return replace(transition, pooled=pooled)
-
-
-def choose_positions(samples: Samples, seed: int, clock: Clock) -> tuple[bool, Prepared]:
-    """Does the order of the tokens matter? Two short trainings, with positions and without.
-
-    The answer, and the data prepared accordingly.
-    """
-    tried = []
-    clock.planned += 2 * SCREENING_STEPS
-    for positions in (False, True):
-        data = prepare(samples, seed, positions)
-        shape = probe_shape(data, SCREENING_HEADS, WIDE_HEAD_DIM)
-        start = shape.initial_params(seed)
-        trained = train_on(data, shape, start, seed, 0, SCREENING_STEPS, RATE, clock)
-        error = 1.0 if trained is None else held_out_error(data, shape, trained[0])
-        tried.append((error, data))
-    (without, plain), (given, ordered) = tried
-    pays = given < POSITIONS_PAY * without
-    return pays, ordered if pays else plain
 
 
 def run(

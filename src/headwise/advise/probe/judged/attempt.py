@@ -39,6 +39,7 @@ class ZooAttempt:
     sentence: str
     seconds: float
     layers: int | None = None
+    precision: float | None = None
     failed: bool = False
 
     @property
@@ -113,13 +114,14 @@ def make_attempt(assignment: Assignment) -> ZooAttempt | None:
         assignment=assignment,
         name=task.name,
         about=str(task),
-        acceptable=tuple(sorted(task.acceptable, key=str)),
+        acceptable=tuple(sorted(task.right_to(finding.precision), key=str)),
         heads=finding.heads,
         interval=finding.interval,
         confidence=finding.confidence,
         sentence=finding.sentence,
         seconds=round(finding.seconds, 1),
         layers=finding.layers,
+        precision=finding.precision,
         failed=failed,
     )
 

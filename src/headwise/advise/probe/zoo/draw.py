@@ -16,6 +16,7 @@ from headwise.advise.probe.zoo import (
     positions,
     ragged,
     spoiled,
+    statistics,
     symbols,
     thresholds,
 )
@@ -28,6 +29,7 @@ FAMILIES = (
     averages,
     thresholds,
     mixtures,
+    statistics,
     positions,
     pairs,
     labels,

@@ -52,7 +52,9 @@ def ranges(rng: Generator) -> ZooTask:
 def unequal_maxima(rng: Generator) -> ZooTask:
     """max_t x + w max_t y, w from 0.003 to 0.05: two extrema need two heads, however small w is.
 
-    The second is w² of the target's variance, which data may not show: a refusal is right as well.
+    The second is w²/(1 + w²) of the target's variance, which data may not show: a refusal is right
+    as well. One head leaves this share (the second maximum replaced by its mean) and no more, so
+    that one is right for an answer that says that it does not see so little.
     """
     tokens, words, _ = _extremal(rng, least_dim=2)
     w = float(10 ** rng.uniform(-2.5, -1.3))
@@ -61,6 +63,7 @@ def unequal_maxima(rng: Generator) -> ZooTask:
         right(2, REFUSE),
         tokens,
         lambda x: x[..., 0].amax(1) + w * x[..., 1].amax(1),
+        coarsely=(w**2 / (1 + w**2), 1),
     )
 
 
@@ -155,6 +158,46 @@ def switched_maxima(rng: Generator) -> ZooTask:
     )
 
 
+def largest_smaller_coordinate(rng: Generator) -> ZooTask:
+    """max_t min(x, y): the choice of a token by the smaller of its coordinates, one head."""
+    tokens, words, _ = _extremal(rng, least_dim=2)
+    return ZooTask(
+        f"largest of the smaller coordinates, {words}",
+        right(1),
+        tokens,
+        lambda x: x[..., :2].amin(2).amax(1),
+        some_noise(rng),
+    )
+
+
+def crossed_choices(rng: Generator) -> ZooTask:
+    """y of the token with the largest x plus x of the one with the largest y: two choices, at
+    different tokens, two heads. The target jumps where two tokens tie: a refusal is right as well.
+    """
+    tokens, words, _ = _extremal(rng, least_dim=2)
+
+    def value(x: Tensor) -> Tensor:
+        chosen = x[..., :2].argmax(1)
+        there = [torch.gather(x[..., 1 - i], 1, chosen[:, i : i + 1])[:, 0] for i in (0, 1)]
+        return there[0] + there[1]
+
+    return ZooTask(f"y at max x + x at max y, {words}", right(2, REFUSE), tokens, value)
+
+
+def saturated_extrema(rng: Generator) -> ZooTask:
+    """tanh(max x − 1.5) + tanh(2 + min y), both often near their bounds: two extrema need two
+    heads wherever both matter.
+    """
+    tokens, words, _ = _extremal(rng, least_dim=2)
+    return ZooTask(
+        f"saturated max x and min y, {words}",
+        right(2),
+        tokens,
+        lambda x: torch.tanh(x[..., 0].amax(1) - 1.5) + torch.tanh(2 + x[..., 1].amin(1)),
+        some_noise(rng),
+    )
+
+
 def too_many_maxima(rng: Generator) -> ZooTask:
     """14 to 16 maxima: more heads than the probe tries by default, so that it must say so."""
     count, token_dim = int(rng.integers(14, 17)), 8
@@ -176,5 +219,8 @@ CLASSES = (
     ratios_of_extrema,
     flagged_maxima,
     switched_maxima,
+    largest_smaller_coordinate,
+    crossed_choices,
+    saturated_extrema,
     too_many_maxima,
 )

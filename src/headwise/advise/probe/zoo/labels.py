@@ -147,6 +147,36 @@ def classes_of_means(rng: Generator) -> ZooTask:
     )
 
 
+def both_occur(rng: Generator) -> ZooTask:
+    """Is there a token with x > a and one with y > b? Two maxima in appearance; one head.
+
+    Are both counts, of x > a and of y > b, at least one? Tokens keep away from the borders, so that
+    the indicators are continuous where tokens occur, and one average of both holds the counts. The
+    readout resolves 1/T: a refusal is right as well.
+    """
+    length = int(rng.integers(10, 33))
+    margin = 0.1
+
+    def tokens(rng: Generator, count: int) -> np.ndarray:
+        drawn = rng.standard_normal((count, length, 2))
+        border = _even_border(length)
+        near = np.abs(drawn - border) < margin
+        return np.where(near, drawn - 3 * margin, drawn)
+
+    return ZooTask(
+        f"is there a large x and a large y, a label, length {length}",
+        right(1, REFUSE),
+        tokens,
+        lambda x: (x.amax(1) > _even_border(length)).all(1).long(),
+        labels=True,
+    )
+
+
+def _even_border(length: int) -> float:
+    """The median of the largest of so many Gaussian numbers, nearly."""
+    return float(torch.special.ndtri(torch.tensor(0.6, dtype=torch.float64) ** (1 / length)))
+
+
 CLASSES = (
     classes_of_argmax,
     largest_coordinate,
@@ -154,4 +184,5 @@ CLASSES = (
     classes_of_maxima,
     wrong_labels,
     classes_of_means,
+    both_occur,
 )

@@ -164,6 +164,30 @@ def mean_widths(rng: Generator) -> ZooTask:
     )
 
 
+def sums_of_neighbours(rng: Generator) -> ZooTask:
+    """max_t (x_t + x_{t+1}): the largest of T − 1 ≥ 15 linear forms, each of two tokens that no
+    score of one of them finds; as for `highest_points`, fewer forms than tokens only summarise.
+    """
+    length = int(rng.integers(16, 33))
+    return _of_pairs(
+        "largest sum of neighbours",
+        length,
+        independent(rng, length, 1),
+        lambda x: (x[:, 1:, 0] + x[:, :-1, 0]).amax(1),
+    )
+
+
+def local_maxima(rng: Generator) -> ZooTask:
+    """How many tokens are larger than both neighbours: three tokens decide each. A refusal."""
+    length = int(rng.integers(16, 33))
+
+    def value(x: Tensor) -> Tensor:
+        left, here, right_of = x[:, :-2, 0], x[:, 1:-1, 0], x[:, 2:, 0]
+        return ((here > left) & (here > right_of)).double().sum(1)
+
+    return _of_pairs("number of local maxima", length, independent(rng, length, 1), value)
+
+
 CLASSES = (
     induction,
     neighbours_of_first,
@@ -174,4 +198,6 @@ CLASSES = (
     inversions,
     highest_points,
     mean_widths,
+    sums_of_neighbours,
+    local_maxima,
 )

@@ -178,6 +178,48 @@ def gated_by_first(rng: Generator) -> ZooTask:
     )
 
 
+def random_weights(rng: Generator) -> ZooTask:
+    """Σ w_t x_t with w drawn at random: average with v = w_t x, one head, however w changes."""
+    length = int(rng.integers(10, 33))
+    w = torch.from_numpy(rng.standard_normal(length))
+    return ZooTask(
+        f"weighted at random by position, length {length}",
+        frozenset({1}),
+        independent(rng, length, 2),
+        lambda x: x[..., 0] @ w,
+        some_noise(rng),
+    )
+
+
+def first_times_mean(rng: Generator) -> ZooTask:
+    """(1 + x_1) · (1 + mean sin y): one average with v = (x[t = 1], sin y), or two heads."""
+
+    def value(x: Tensor) -> Tensor:
+        return (1 + x[:, 0, 0]) * (1 + torch.sin(x[..., 1]).mean(1) * x.shape[1] ** 0.5)
+
+    return _ordered(rng, "first token · mean", {1, 2}, value)
+
+
+def maxima_beside_first(rng: Generator) -> ZooTask:
+    """max_t x + y_1: an extremum, and a token that is read wherever the extremum is: two choices at
+    different tokens. Two, or a refusal, since a position may be read along.
+    """
+    return _ordered(rng, "max x + first y", {2, REFUSE}, lambda x: x[..., 0].amax(1) + x[:, 0, 1])
+
+
+def alternating_maxima(rng: Generator) -> ZooTask:
+    """max over even positions − max over odd ones: two extrema over disjoint sets need two heads.
+
+    Of both halves of the same feature, so that no coordinate of the token tells them apart.
+    """
+    return _ordered(
+        rng,
+        "max at even − max at odd positions",
+        {2},
+        lambda x: x[:, ::2, 0].amax(1) - x[:, 1::2, 0].amax(1),
+    )
+
+
 CLASSES = (
     first_times_last,
     last_minus_first,
@@ -191,4 +233,8 @@ CLASSES = (
     last_flagged,
     first_above,
     gated_by_first,
+    random_weights,
+    first_times_mean,
+    maxima_beside_first,
+    alternating_maxima,
 )

@@ -64,6 +64,10 @@ class ZooTask:
     to the target without noise, or to whole numbers if the target is a label. `noise` is in units
     of the target's standard deviation, and fresh in every call. `deliver` turns both into data in
     another way. Not `callable_`: the task makes sense as data alone.
+
+    `coarsely` is a share of the target's variance, and a number of heads that leaves no more: an
+    answer is a number to a stated precision, and where that is this share or coarser, the number
+    is right as well. An answer that claims to see more than it does stays wrong.
     """
 
     about: str
@@ -76,6 +80,7 @@ class ZooTask:
     callable_: bool = True
     in_numpy: bool = False
     name: str = ""
+    coarsely: tuple[float, int] | None = None
 
     def sample(self, count: int, seed: Sequence[int]) -> ZooData:
         """So many sequences with targets, as data; equal seeds, equal data."""
@@ -119,9 +124,15 @@ class ZooTask:
 
         return draw
 
-    def is_right(self, heads: int | None) -> bool:
+    def right_to(self, precision: float | None) -> frozenset[Answer]:
+        """The right answers for who states that smaller parts of the target are not seen."""
+        if self.coarsely is None or precision is None or precision < self.coarsely[0]:
+            return self.acceptable
+        return self.acceptable | {self.coarsely[1]}
+
+    def is_right(self, heads: int | None, precision: float | None = None) -> bool:
         """Is this number, or no number, a right answer?"""
-        return (REFUSE if heads is None else heads) in self.acceptable
+        return (REFUSE if heads is None else heads) in self.right_to(precision)
 
     def __str__(self) -> str:
         noise = f", noise {self.noise:.2%}" if self.noise else ""
