@@ -86,7 +86,9 @@ class OneForAll:
     """
 
     def __init__(self, objective: Objective) -> None:
-        self._objective, self._sum, self._content, self._rows = objective, None, 0.0, 0
+        self._objective = objective
+        self._sum: Tensor | None = None
+        self._content, self._rows = 0.0, 0
 
     def see(self, outputs: Any, inputs: Inputs) -> None:
         """Add the original's answers to one batch."""
