@@ -77,6 +77,14 @@ class Objective(ABC):
         raise NotImplementedError
 
 
+class Distributions(Objective):
+    """Objectives whose answers are distributions over classes."""
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy."""
+        return negative_entropy(answers)
+
+
 class OneForAll:
     """What a model loses if it gives one answer to all inputs: the most that damage can mean.
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headwise.core.errors import require
 from headwise.pretrained.measure.comparing import (
     Compared,
+    Distributions,
     Inputs,
     Objective,
     Pull,
@@ -33,7 +34,7 @@ def _sums(by_row: Tensor, batch: int) -> tuple[Tensor, Tensor]:
     return grouped.sum(1), units
 
 
-class Prediction(Objective):
+class Prediction(Distributions):
     """Classifiers of sequences, tokens or images: one of several labels."""
 
     name = "KL divergence from the original's predictions"
@@ -51,10 +52,6 @@ class Prediction(Objective):
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The predicted distributions."""
         return outputs.logits.flatten(0, -2).float().softmax(-1)
-
-    def content(self, answers: Tensor) -> Tensor:
-        """Minus the entropy."""
-        return negative_entropy(answers)
 
 
 class MultiLabel(Objective):

@@ -8,18 +8,17 @@ from torch import Tensor
 
 from headwise.pretrained.measure.comparing import (
     Compared,
+    Distributions,
     Inputs,
-    Objective,
     Pull,
     divergences,
-    negative_entropy,
     sampled_labels,
     sampled_pull,
     surprises,
 )
 
 
-class NextToken(Objective):
+class NextToken(Distributions):
     """Decoders, judged at every position that predicts a token of the text."""
 
     name = "KL divergence from the original's next-token predictions"
@@ -46,12 +45,8 @@ class NextToken(Objective):
         """The predicted distribution of every token that has one before it."""
         return outputs.logits[:, :-1].flatten(0, 1).float().softmax(-1)
 
-    def content(self, answers: Tensor) -> Tensor:
-        """Minus the entropy."""
-        return negative_entropy(answers)
 
-
-class MaskedToken(Objective):
+class MaskedToken(Distributions):
     """Masked language models, judged where a token was masked, as they were trained.
 
     Masked positions have a label, as in transformers: −100 elsewhere. Batches without labels are
@@ -82,10 +77,6 @@ class MaskedToken(Objective):
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The predicted distribution of every masked token."""
         return self._at_masked(outputs.logits, inputs).float().softmax(-1)
-
-    def content(self, answers: Tensor) -> Tensor:
-        """Minus the entropy."""
-        return negative_entropy(answers)
 
     @staticmethod
     def _masked(inputs: Inputs) -> Tensor:
