@@ -83,8 +83,8 @@ def asked(case: Case, seed: int) -> list[str]:
     ways += [["compress", *keep, "--method", method] for method in METHODS]
     ways += [["compress", "--kv-bytes", rng.choice(("24", "64", "160", "400"))]] * 2
     ways += [["compress", "--max-loss", rng.choice(("0.001", "0.05"))]]
-    page = ["--report", "page.html"] if rng.random() < 0.3 else []
-    return [*rng.choice(ways), *page]
+    way = rng.choice(ways)
+    return [*way, "--report", "page.html"] if rng.random() < 0.3 else way
 
 
 def run(arguments: list[str]) -> tuple[int, str, str]:
