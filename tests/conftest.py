@@ -3,16 +3,15 @@
 Modules of specifications are left out: their constructors check values themselves, with a
 sentence, and the type checker would come first. So is `pretrained.model.attention`, because
 torch.compile cannot trace the checks.
-
-Some virtual machines say that they have AMX and stop a process that uses it, in torch's bfloat16
-products. So tests do without, and the processes that they start as well.
 """
 
 import os
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # read when torch first multiplies
-
 from jaxtyping import install_import_hook
+
+# Some virtual machines announce AMX and do not grant it: products of bfloat16 then end the process
+# ("Illegal instruction"), torch's own included. Without AMX they are computed as elsewhere.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 CHECKED = [
     "headwise.nets",
