@@ -1,6 +1,5 @@
 """Variants of a head: against their formulas, and against plain heads."""
 
-
 import pytest
 import torch
 from variant_nets import (
