@@ -47,6 +47,24 @@ def noisy(function: Callable[[Tensor], Tensor], scale: float) -> Callable[[Tenso
     )
 
 
+@pytest.mark.parametrize("as_tensor", [True, False])
+def test_a_target_may_change_its_input_in_place(as_tensor: bool) -> None:
+    """Centred in place by what is known of the tokens, then two maxima."""
+
+    def draw(count: int, seed: tuple[int, ...]) -> Tensor | np.ndarray:
+        drawn = np.random.default_rng(seed).standard_normal((count, 16, 2)) + 3.0
+        return torch.from_numpy(drawn) if as_tensor else drawn
+
+    def target(inputs: Tensor | np.ndarray) -> Tensor | np.ndarray:
+        inputs -= 3.0
+        inputs *= 2.0
+        largest = inputs.amax(1) if isinstance(inputs, Tensor) else inputs.max(1)
+        return largest[:, 0] + largest[:, 1] ** 2
+
+    found = headwise.probe(target=target, sampler=draw, train=False)
+    assert found.heads == 2
+
+
 def test_an_answer_says_what_is_too_small_to_be_counted() -> None:
     """Of two maxima the second has 5e-4 of the weight, which noise of 1 % hides, or has 5e-2."""
     task = sum_of_maxima(16, 2, token_dim=2)

@@ -68,7 +68,8 @@ class TargetFunction:
         return np.concatenate(blocks)
 
     def _call(self, inputs: np.ndarray) -> np.ndarray:
-        given: Any = torch.from_numpy(inputs) if self._torch else inputs
+        own = inputs.copy()  # the function may change what it is given
+        given: Any = torch.from_numpy(own) if self._torch else own
         try:
             with torch.no_grad():
                 answer = self._function(given)
