@@ -55,8 +55,8 @@ def _panel(
     rows = alt.Chart(here)
     if for_page:
         rows = rows.transform_filter(f"indexof({HIDDEN}, datum.group) < 0")
-    beside = data.duplicated(["panel", "label"]).any()  # several groups in one line
-    apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if beside else {}
+    shared = data.groupby(["panel", "label"])["group"].nunique().max() > 1
+    apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if shared else {}
     base = rows.encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
         **apart,
