@@ -37,6 +37,11 @@ class Subject:
     work: Callable[[Path], None]
     records: Callable[[Path], Records]
 
+    def kept(self, folder: Path) -> bool:
+        """Is anything there that a kill could lose: a record, or what the cache holds?"""
+        cached = (folder / "cache").rglob("*.safetensors")
+        return bool(self.records(folder)) or any(not each.name.startswith(".") for each in cached)
+
 
 def study(folder: Path) -> None:
     """A study of 24 trainings on two workers."""

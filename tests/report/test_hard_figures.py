@@ -17,7 +17,7 @@ from headwise.lab.store import Store
 from headwise.lab.study import IntervalFigure, Study, Tier
 from headwise.lab.work import perform
 from headwise.report.figures import draw_all
-from headwise.report.intervals import interval_panels
+from headwise.report.intervals import draw_intervals, interval_panels
 from headwise.report.lines.names import apart
 from headwise.report.lines.style import in_lines
 from headwise.report.pages.study import study_page
@@ -137,6 +137,7 @@ def test_differences_share_their_axis_and_a_page_has_the_legend(tmp_path: Path) 
     marks = [panel.to_dict()["layer"][-1]["encoding"] for panel in panels.values()]
     assert [mark["x"]["scale"]["domain"] for mark in marks] == [[-0.3, 0.3], [-0.3, 0.3]]
     assert all(mark["color"]["legend"] is None for mark in marks)
+    assert draw_intervals(figure, rows).to_dict()["columns"] == 2  # readable at a paper's width
     study = replace(SAMPLE, figures=(figure,))
     drawn = draw_all(replace(odd(tmp_path, "alike"), study=study))["gap"]
     assert [swatch.value for swatch in drawn.legend] == ["two", "one"]

@@ -165,6 +165,12 @@ def test_panels_that_say_the_colours_have_no_title_of_a_legend(tmp_path: Path) -
     faceted = replace(FIGURE, facet="line")
     figure = draw_all(strange(tmp_path, by_place, figures=(faceted,)))["fig"]
     assert (figure.legend, figure.legend_title) == ((), "")
+    printed = figure.chart.to_dict()["concat"][0]["layer"]
+    assert all(
+        each["encoding"]["color"]["legend"] is None
+        for each in printed
+        if "color" in each["encoding"]
+    )
 
 
 def test_the_one_panel_that_has_runs_of_several_says_which_it_is(tmp_path: Path) -> None:

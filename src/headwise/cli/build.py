@@ -13,7 +13,7 @@ from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, OnOption
 from headwise.cli.progress import progress_bar
 from headwise.core.errors import require
-from headwise.core.files import check_can_write_into
+from headwise.core.files import appearing_files, check_can_write_into
 from headwise.core.lines import fit
 
 if TYPE_CHECKING:
@@ -167,14 +167,16 @@ def _box(low: float | None, high: float | None) -> tuple[float, float] | None:
 
 def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
     """Attack the certificate, write the network with its files, and say what came of it."""
+    from headwise.build.built import CERTIFICATE
     from headwise.report.files import figure_files, printed, write_files
     from headwise.report.result_page import write_page
 
     with progress_bar("attack") as on_progress:
         attack = built.certificate.attack(seconds=seconds, on_progress=on_progress)
-    built.save_pretrained(out)
-    write_files(out, figure_files("attention", printed(built.figure()), built.attention()))
-    write_page(built, out / "report.html")
+    with appearing_files(out, last=CERTIFICATE) as scratch:
+        built.save_pretrained(scratch)
+        write_files(scratch, figure_files("attention", printed(built.figure()), built.attention()))
+        write_page(built, scratch / "report.html")
     if as_json:
         answer = built.to_data() | attack.to_data() | {"out": str(out)}
         print(json.dumps(answer, ensure_ascii=False))

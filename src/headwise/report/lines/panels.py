@@ -136,7 +136,8 @@ def _lines(
 
 def _marked(style: LineStyle, ours: pd.DataFrame) -> dict[str, Any]:
     """The channels of our points, with the legend where there is one."""
-    legend = None if style.for_page or named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
+    said = style.for_page or style.figure.facet == style.figure.colour
+    legend = None if said or named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
     name, title = f"{style.figure.colour}:N", style.colour.label
     shapes = alt.Scale(domain=list(style.values), range=list(style.shapes.values()))
     return {
