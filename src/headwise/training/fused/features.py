@@ -34,7 +34,7 @@ LEAST = np.float32(1e-6)  # of a sum of weights
 
 
 @inner
-def _feature(value: float) -> float:
+def _feature(value: float) -> np.float32:
     """φ of a number."""
     return np.float32(value + ONE if value > 0 else np.exp(value))
 
@@ -51,7 +51,7 @@ def make_features(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
 
 
 @inner
-def class_sum(memory: Memory, sizes: Sizes, scratch: Scratch, head: int) -> float:
+def class_sum(memory: Memory, sizes: Sizes, scratch: Scratch, head: int) -> np.float32:
     """c_i."""
     features, summed = scratch.features, ZERO
     for at in range(features.at + head * sizes.qk_dim, features.at + (head + 1) * sizes.qk_dim):
