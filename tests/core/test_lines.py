@@ -31,6 +31,7 @@ def test_rows_whose_names_fill_the_terminal_are_paragraphs(
     assert all(len(line) <= columns for line in lines)
     said = " ".join(line.strip() for line in lines)
     assert said == f"training: {name} T = 8: 1.2e-04; T = 16: 3.4e-05"
+    assert in_columns([["", "T = 8"], [name, "1.2e-04"]])[0].startswith("8,000 steps")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])

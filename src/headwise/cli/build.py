@@ -1,6 +1,7 @@
 """`headwise build`: networks from a proof, their certificates, and witnesses against others."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from headwise.cli.ending import GATE_FAILED
 from headwise.cli.options.parse import TrustOption, chosen_task, whole_numbers
 from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import LOCAL, OnOption
-from headwise.cli.progress import progress_bar
+from headwise.cli.progress import progress_bar, says_it_works
 from headwise.core.errors import require
 from headwise.core.files import appearing_files, check_can_write_into
 from headwise.core.lines import fit
@@ -112,6 +113,41 @@ def frontier(
 
 
 app.command("witness")(build_witness.witness)
+
+
+class Draws(StrEnum):
+    """How the directions of queries and keys are drawn."""
+
+    aligned = "aligned"
+    independent = "independent"
+    uniform_angle = "uniform-angle"
+    published = "published"
+
+
+@app.command("random-features")
+@says_it_works
+def random_features(
+    dim: Annotated[int, typer.Option(help="Dimension of a token.")],
+    heads: Annotated[int, typer.Option(help="Heads of rank 1; 16,384 take a CPU-minute, 3 GB.")],
+    seed: Annotated[int, typer.Option(help="Seed of the directions.")] = 0,
+    draw: Annotated[
+        Draws, typer.Option(help="Directions; published: with the slip of the authors' script.")
+    ] = Draws.aligned,
+    out: Annotated[Path | None, typer.Option(help="A folder to write the layer to.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """One layer of random hard heads of rank 1, best combined, and its error in closed form.
+
+    Example: `headwise build random-features --dim 8 --heads 16384 --draw published`
+    """
+    from headwise import build
+
+    if out is not None:
+        check_can_write_into(out, "--out")
+    layer = build.random_features_layer(dim, heads, seed, draw.value)
+    if out is not None:
+        layer.net.save_pretrained(out)
+    print(json.dumps(layer.to_data()) if as_json else fit(layer))
 
 
 @app.command()

@@ -97,7 +97,8 @@ def _paragraph(head: Sequence[str], row: Sequence[str]) -> list[str]:
 
 def _keyed_paragraph(head: Sequence[str], row: Sequence[str], keys: int) -> list[str]:
     """What the row is, then its numbers below, each with its title."""
-    said = [f"{title}: {cell}" for title, cell in zip(head, row, strict=True)]
+    pairs = zip(head, row, strict=True)
+    said = [f"{title}: {cell}" if title else cell for title, cell in pairs]
     return [
         *_wrap("; ".join(said[:keys]), _columns()),
         *_wrap("; ".join(said[keys:]), _columns(), "  ", "    "),
