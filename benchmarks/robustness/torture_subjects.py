@@ -58,7 +58,8 @@ def study(folder: Path) -> None:
 
 
 def warm_up(folder: Path) -> None:
-    """Train a decoder for one step: what torch imports late, every fork then has."""
+    """What headwise and torch import late, every fork then has; a decoder is trained for a step."""
+    assert all(map(callable, (headwise.run_study, headwise.probe, headwise.compress)))
     (folder / "a.txt").write_text("the head looks back at every token before it. " * 40)
     layers = (AttentionShape(heads=1, qk_dim=2, v_dim=2),)
     for positions in ("rope", "learned"):
