@@ -141,3 +141,21 @@ def test_differences_share_their_axis_and_a_page_has_the_legend(tmp_path: Path) 
     study = replace(SAMPLE, figures=(figure,))
     drawn = draw_all(replace(odd(tmp_path, "alike"), study=study))["gap"]
     assert [swatch.value for swatch in drawn.legend] == ["two", "one"]
+
+
+def test_a_logarithmic_axis_of_many_odd_values_names_round_ones(tmp_path: Path) -> None:
+    for heads, named in (
+        ((484, 809, 1697, 2929, 4849, 8769), [500, 1000, 2000, 5000]),
+        ((8, 16, 128, 256, 1024, 4096), [8, 16, 128, 256, 1024, 4096]),
+        ((7, 1105), [7, 1105]),
+    ):
+        result = odd(tmp_path / str(heads[0]), "alike", heads, x="heads", x_log=True)
+        drawn = next(iter(draw_all(result).values())).panels
+        axes = [panel.to_dict()["layer"][0]["encoding"]["x"]["axis"] for panel in drawn.values()]
+        assert all(axis["values"] == named for axis in axes)
+
+
+def test_a_figure_draws_the_lines_it_was_told_to(tmp_path: Path) -> None:
+    result = odd(tmp_path, "alike", x="heads", colour="length", only=lambda length: length > 8)
+    drawn = next(iter(draw_all(result).values()))
+    assert set(drawn.data["length"]) == {16}

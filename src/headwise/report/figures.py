@@ -53,7 +53,7 @@ def not_drawn(result: StudyResult) -> list[str]:
     for figure in result.study.figures:
         if isinstance(figure, IntervalFigure) or figure.name in result.charts:
             continue
-        runs = result.table[result.table["part"].isin(list(figure.panels))]
+        runs = figure.drawn(result.table)
         errors = runs["error"].to_numpy(float)
         if len(errors):
             said.append(f"“{figure.title}” is not drawn: {_without_a_place(errors)}.")
@@ -173,7 +173,7 @@ def _read_as(style: LineStyle, data: LineData) -> str:
 def figure_data(result: StudyResult, figure: Figure) -> pd.DataFrame:
     """Everything that the figure draws: one row a point, ours, published and references."""
     summary = result.summary
-    ours = summary[summary["part"].isin(list(figure.panels))].assign(source="this run")
+    ours = figure.drawn(summary).assign(source="this run")
     if figure.references is not None:
         return _with_panels(result, figure, _with_references(ours, figure.references(ours)))
     published = result.published
@@ -217,7 +217,7 @@ def _in_order(result: StudyResult, figure: Figure, rows: pd.DataFrame) -> pd.Dat
 
 def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:
     """One row a run of the figure's parts: its error, and whether it is stuck or diverged."""
-    runs = result.table[result.table["part"].isin(list(figure.panels))]
+    runs = figure.drawn(result.table)
     settings = ["part", *result.study.settings]
     ratio = result.error.compared_by == "ratio"
     above_zero = runs["error"].where(runs["error"] > 0)

@@ -1,7 +1,7 @@
 """What the panels of a line figure share: axes, colours, shapes and patterns."""
 
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, log2, log10
 from textwrap import wrap
 from typing import Any
 
@@ -16,6 +16,7 @@ from headwise.report.theme import DASHES, SHAPES, decades, ordered
 
 _LONGEST_TITLE = 34  # letters
 _MOST_DECADES = 12  # named on an axis
+_FEW = 5  # values that an axis can name one by one, whatever they are
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,26 @@ def x_axis(style: LineStyle, values: list[Any]) -> alt.X:
         axis.labelExpr = "format(datum.value, '.6~g')"  # 0.1 + 0.2 is 0.3
     if style.figure.x_log and values[0] > 0:
         low, high = float(values[0]), float(values[-1])
+        axis.values = _named_values(values)
         ends = [low, high] if high > low else [low / 2, low * 2]
         scale = alt.Scale(type="log", base=2, nice=False, padding=14, domain=ends)
         return alt.X(f"{style.figure.x}:Q", title=title, axis=axis, scale=scale)
     return alt.X(f"{style.figure.x}:O", title=title, axis=axis)
+
+
+def _named_values(values: list[Any]) -> list[Any]:
+    """What a logarithmic axis names: its values, or round numbers where these are many and odd."""
+    if len(values) <= _FEW or all(_is_round(float(value)) for value in values):
+        return values
+    powers = range(floor(log10(values[0])), ceil(log10(values[-1])) + 1)
+    between = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+    inside = [value for value in between if values[0] <= value <= values[-1]]
+    return inside if len(inside) > 1 else values
+
+
+def _is_round(value: float) -> bool:
+    """Has it two digits at most, or is it a power of two?"""
+    return float(f"{value:.2g}") == value or (value > 0 and log2(value).is_integer())
 
 
 def y_axis(style: LineStyle, name: str) -> alt.Y:
