@@ -5,7 +5,13 @@ sentence, and the type checker would come first. So is `pretrained.model.attenti
 torch.compile cannot trace the checks.
 """
 
+import os
+
 from jaxtyping import install_import_hook
+
+# Some virtual machines announce AMX and do not grant it: products of bfloat16 then end the process
+# ("Illegal instruction"), torch's own included. Without AMX they are computed as elsewhere.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 CHECKED = [
     "headwise.nets",

@@ -33,6 +33,9 @@ from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import GroupShape, LayerShape
 from headwise.pretrained.speed import Pairwise
 from headwise.report.build import write_report
+from headwise.report.evidence.gather import PaperEvidence, StudyEvidence
+from headwise.report.evidence.html import evidence_page
+from headwise.report.evidence.tables import EvidenceTable
 from headwise.report.pages.calculator import calculator_page
 from headwise.report.pages.content import Live
 from headwise.report.pages.index import IndexEntry, index_page
@@ -194,7 +197,15 @@ def sample_finding() -> Finding:
         for seed in (0, 1)
     ]
     evidence = pd.DataFrame(rows, columns=list(COLUMNS))
-    return Finding(f"3 heads {HOSTILE}.", 3, "more samples", (3, 4), 0.93, evidence, ("A note.",))
+    return Finding(
+        f"3 heads {HOSTILE}.",
+        3,
+        settled_by="more samples",
+        interval=(3, 4),
+        confidence=0.93,
+        evidence=evidence,
+        notes=("A note.",),
+    )
 
 
 def sample_compression() -> Compressed:
@@ -268,6 +279,8 @@ def write_pages(folder: Path) -> dict[str, Path]:
     texts["calculator"] = render_page(calculator_page())
     texts["index"] = render_page(index_page([entry]))
     texts["live"] = live_page(result, 0.25)
+    shown = StudyEvidence(SAMPLE, EvidenceTable(result, {"headwise": HOSTILE}))
+    texts["evidence"] = evidence_page([PaperEvidence(HOSTILE, (shown,))])
     for name, text in texts.items():
         found[name] = folder / f"{name}.html"
         found[name].write_text(text)

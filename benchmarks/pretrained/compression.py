@@ -1,7 +1,7 @@
 """Compression of real models by every method, in one run: damage at three sizes, cost, speed.
 
     python benchmarks/pretrained/fetch_models.py DIR
-    python benchmarks/pretrained/compression.py --models DIR [--only NAME] [--json FILE]
+    python benchmarks/pretrained/compression.py --models DIR [--only NAME] [--keep F ...]
 
 Each model is calibrated on one text and judged on held-out parts of it. With --json a run that was
 stopped goes on from its file. Damage is what `headwise
@@ -107,17 +107,18 @@ class Judge:
         return row if before == 0 else row | {"rise": (after - before) / units}
 
 
-def compare(folder: Path, name: str, tokens: int, length: int | None, rows: Rows) -> None:
+def compare(folder: Path, name: str, options: argparse.Namespace, rows: Rows) -> None:
     start = time.perf_counter()
-    judge = Judge(folder, name, tokens, length)
+    tokens = options.tokens
+    judge = Judge(folder, name, tokens, options.length)
     print(
         f"# {name}: {judge.measurement.tokens:,} tokens of {TEXTS[name]} measured in "
         f"{time.perf_counter() - start:.0f} s; judged on {judge.tokens:,} at length {judge.length}"
     )
     print(f"{'method':>13}{'asked':>7}{'attention':>11}{'model':>8}{'damage':>10}{'loss':>9}")
-    for fraction in FRACTIONS:
+    for fraction in options.keep:
         damages = {}
-        for method in METHODS:
+        for method in options.methods:
             key = {"model": name, "method": method, "fraction": fraction, "tokens": tokens}
             key["length"] = judge.length
             row = rows.find(**key) or rows.add(key | judge.row(method, fraction))
@@ -179,11 +180,13 @@ def main() -> None:
     parser.add_argument(
         "--length", type=int, help="of the longest inputs, where a model takes so many"
     )
+    parser.add_argument("--keep", type=float, nargs="+", default=FRACTIONS, help="fractions")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--commands", action="store_true", help="also time the command line")
     options = parser.parse_args()
     rows = Rows(options.json)
     for name in [options.only] if options.only else TEXTS:
-        compare(options.models, name, options.tokens, options.length, rows)
+        compare(options.models, name, options, rows)
         if options.commands:
             rows.add(command(options.models, name, "inspect", "--json"))
             rows.add(command(options.models, name, "compress", "--keep", "0.6", "--json"))

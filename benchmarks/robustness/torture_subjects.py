@@ -37,6 +37,11 @@ class Subject:
     work: Callable[[Path], None]
     records: Callable[[Path], Records]
 
+    def kept(self, folder: Path) -> bool:
+        """Is anything there that a kill could lose: a record, or what the cache holds?"""
+        cached = (folder / "cache").rglob("*.safetensors")
+        return bool(self.records(folder)) or any(not each.name.startswith(".") for each in cached)
+
 
 def study(folder: Path) -> None:
     """A study of 24 trainings on two workers."""
@@ -53,7 +58,8 @@ def study(folder: Path) -> None:
 
 
 def warm_up(folder: Path) -> None:
-    """Train a decoder for one step: what torch imports late, every fork then has."""
+    """What headwise and torch import late, every fork then has; a decoder is trained for a step."""
+    assert all(map(callable, (headwise.run_study, headwise.probe, headwise.compress)))
     (folder / "a.txt").write_text("the head looks back at every token before it. " * 40)
     layers = (AttentionShape(heads=1, qk_dim=2, v_dim=2),)
     for positions in ("rope", "learned"):

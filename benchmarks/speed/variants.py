@@ -5,7 +5,7 @@
 
 One process, one thread, rounds that visit every contender in turn, the process's own CPU time, the
 median over rounds (as `kernel.py`). The plain loop trains one network after the other: torch
-modules of the variant's formula over all T + 1 tokens, torch's own GRU, fused Adam. The kernel's
+modules of the variant's or model's formula over all tokens, fused Adam. The kernel's
 variants are compared with its plain heads.
 """
 
@@ -78,18 +78,61 @@ class PlainVariant(nn.Module):
         return self.readout(self.out(mixed)[:, -1]).squeeze(-1)
 
 
-class PlainGRU(nn.Module):
-    """torch's GRU between embedding and readout."""
+class PlainModel(nn.Module):
+    """A model without heads between embedding and readout, of torch's own layers where it has them.
 
-    def __init__(self) -> None:
+    The GRU and the convolutions are torch's; the state space is the scan of its formula as a
+    product in frequencies, which is how S4D is usually written; pooling is one call.
+    """
+
+    def __init__(self, shape: PooledShape) -> None:
         super().__init__()
-        self.embed = nn.Sequential(nn.Linear(TOKEN_DIM, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
-        self.gru = nn.GRU(WIDTH, 8, batch_first=True)
-        self.readout = nn.Sequential(nn.Linear(8, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
+        self.pooling, dim = shape.pooling, shape.embed_dim
+        self.embed = nn.Sequential(nn.Linear(TOKEN_DIM, WIDTH), nn.ReLU(), nn.Linear(WIDTH, dim))
+        out = shape.pooling.out_dim(dim)
+        self.readout = nn.Sequential(nn.Linear(out, WIDTH), nn.GELU(), nn.Linear(WIDTH, 1))
+        if isinstance(self.pooling, Recurrence):
+            self.gru = nn.GRU(dim, out, batch_first=True)
+        if isinstance(self.pooling, Convolutions):
+            kernel = self.pooling.kernel
+            self.layers = nn.ModuleList(
+                nn.Conv1d(dim, dim, kernel, padding=(kernel - 1) << layer, dilation=1 << layer)
+                for layer in range(self.pooling.layers)
+            )
+        if isinstance(self.pooling, StateSpace):
+            state, layers = self.pooling.state, range(self.pooling.layers)
+            self.into = nn.ModuleList(nn.Linear(dim, 2 * state, bias=False) for _ in layers)
+            self.back = nn.ModuleList(nn.Linear(2 * state, dim, bias=False) for _ in layers)
+            self.skip = nn.ModuleList(nn.Linear(dim, dim) for _ in layers)
+            self.rate = nn.Parameter(torch.linspace(-4, -1, state).repeat(len(layers), 1))
+            self.turn = nn.Parameter(torch.linspace(0, 1, state).repeat(len(layers), 1))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """The answers to a batch of sequences."""
-        return self.readout(self.gru(self.embed(tokens))[0][:, -1]).squeeze(-1)
+        return self.readout(self.pooled(self.embed(tokens))).squeeze(-1)
+
+    def pooled(self, stream: Tensor) -> Tensor:
+        """One vector a sequence."""
+        if isinstance(self.pooling, Recurrence):
+            return self.gru(stream)[0][:, -1]
+        if isinstance(self.pooling, SetPooling):
+            return stream.amax(1) if self.pooling.kind == "max" else stream.mean(1)
+        length = stream.shape[1]
+        if isinstance(self.pooling, Convolutions):
+            stream = stream.mT
+            for layer in self.layers:
+                stream = stream + torch.relu(layer(stream)[..., :length])
+            return stream[..., -1]
+        layers = zip(self.into, self.back, self.skip, strict=True)
+        for index, (into, back, skip) in enumerate(layers):
+            steps = torch.complex(*into(stream).chunk(2, -1))
+            power = torch.complex(-0.5 * self.rate[index].exp(), self.turn[index])
+            kernel = torch.exp(power * torch.arange(length)[:, None])
+            both = torch.fft.fft(steps, 2 * length, 1) * torch.fft.fft(kernel, 2 * length, 0)
+            states = torch.fft.ifft(both, dim=1)[:, :length]
+            read = back(torch.cat([states.real, states.imag], -1))
+            stream = stream + functional.gelu(read + skip(stream))
+        return stream[:, -1]
 
 
 def plain(net: nn.Module, batch: int) -> Contender:
@@ -133,6 +176,7 @@ def others() -> dict[str, PooledShape]:
         (Convolutions.reaching(LENGTH), 16),
         (StateSpace(state=8), 16),
         (SetPooling(kind="max"), 8),
+        (SetPooling(kind="mean"), 32),
     ]
     return {
         pooling.model: PooledShape.standard(token_dim=TOKEN_DIM, pooling=pooling, embed_dim=dim)
@@ -141,7 +185,7 @@ def others() -> dict[str, PooledShape]:
 
 
 def main() -> None:
-    """Three tables."""
+    """Two tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     rounds = 3 if parser.parse_args().quick else 9
@@ -152,19 +196,19 @@ def main() -> None:
         for variant in STACKED:
             shape = PooledShape.of_heads(token_dim=TOKEN_DIM, heads=HEADS, variant=variant)
             made = {"loop": plain(PlainVariant(variant), batch), "all": together(shape, batch)}
-            found = rates(made, rounds, 0.3)
-            loop, all_at_once = found["loop"], found["all"]
-            ratio = all_at_once / loop
-            print(f"{variant:14} loop {loop:7.0f}  together {all_at_once:7.0f} {ratio:6.1f}×")
+            _compare(variant, rates(made, rounds, 0.3))
         made = {name: fused(name, batch) for name in ("plain", *FUSED)}
         found = rates(made, rounds, 0.3)
         for name, rate in found.items():
             print(f"{name:14} kernel {rate:7.0f}  {found['plain'] / rate:5.2f}× plain heads' time")
-    print("\nwithout heads, batch 32")
-    made = {"GRU by the loop": plain(PlainGRU(), 32)}
-    made |= {name: together(shape, 32) for name, shape in others().items()}
-    for name, rate in rates(made, rounds, 0.3).items():
-        print(f"{name:16} {rate:7.0f}")
+        for name, shape in others().items():
+            made = {"loop": plain(PlainModel(shape), batch), "all": together(shape, batch)}
+            _compare(name, rates(made, rounds, 0.3))
+
+
+def _compare(name: str, found: dict[str, float]) -> None:
+    loop, all_at_once = found["loop"], found["all"]
+    print(f"{name:14} loop {loop:7.0f}  together {all_at_once:7.0f} {all_at_once / loop:6.1f}×")
 
 
 if __name__ == "__main__":

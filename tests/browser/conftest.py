@@ -5,7 +5,10 @@
 Where either is missing, the tests in this folder are skipped, and say so.
 """
 
+import json
+import os
 from collections.abc import Iterator
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
@@ -31,5 +34,14 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A page of every kind, by its name."""
-    return write_pages(tmp_path_factory.mktemp("pages"))
+    """A page of every kind, by its name: made once, whichever process asks first."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pages"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        listed = folder / "pages.json"
+        if not listed.exists():
+            made = {name: str(path) for name, path in write_pages(folder).items()}
+            listed.write_text(json.dumps(made))
+    return {name: Path(path) for name, path in json.loads(listed.read_text()).items()}

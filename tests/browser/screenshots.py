@@ -1,4 +1,4 @@
-"""Pictures of a page of every kind, by day and at night, for a person to look at.
+"""Pictures of a page of every kind, by day, at night and on paper, for a person to look at.
 
 python tests/browser/screenshots.py FOLDER
 """
@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 
 from page_samples import CHROMIUM, write_pages
 
-WIDTHS = (390, 768, 1280)
+WIDTHS = (390, 768, 1280, 1920)
 
 
 def take(folder: Path) -> None:
@@ -27,6 +27,8 @@ def take(folder: Path) -> None:
                 for width in WIDTHS:
                     tab.set_viewport_size({"width": width, "height": 900})
                     tab.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
+            tab.emulate_media(color_scheme="light")
+            tab.pdf(path=folder / f"{name}.pdf", format="A4")
             tab.close()
 
 

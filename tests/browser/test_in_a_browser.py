@@ -14,9 +14,10 @@ from headwise.theory.rank import error_lower_bound, heads_needed
 
 KINDS = (
     *("study", "inspection", "compression", "finding", "plan", "index", "calculator"),
-    *("built", "witness", "frontier", "phase-map"),
+    *("built", "witness", "frontier", "phase-map", "evidence"),
 )
 DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
+A4 = {"width": 688, "height": 970}  # without its margins
 WIDTHS = (390, 768, 1280, 1920)
 
 
@@ -100,7 +101,13 @@ def test_a_table_sorts_and_filters_and_a_legend_switches_lines(
         assert tab.locator("#table-1 tbody tr:visible").count() == 0
         lines = "document.querySelectorAll('.chart svg .mark-line path[d]').length"
         before = tab.evaluate(lines)
-        tab.locator(".legend button").nth(0).click()
+        named = tab.locator(".legend button").nth(0)
+        named.hover()  # its line alone, as long as one points at it
+        tab.wait_for_function(f"{lines} < {before}")
+        tab.locator("h1").hover()
+        tab.wait_for_function(f"{lines} == {before}")
+        named.click()
+        tab.locator("h1").hover()
         tab.wait_for_function(f"{lines} < {before}")
 
 
@@ -205,6 +212,8 @@ def test_a_live_page_renews_itself(browser: Any, pages: dict[str, Path], at: Any
     path = pages["live"]
     with opened(browser, path) as tab:
         assert "6/24 runs, 12 steps/s, time left 0:01:00" in tab.locator("#live").inner_text()
+        tab.set_viewport_size({"width": WIDTHS[0], "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= WIDTHS[0]
         path.write_text(path.read_text().replace("6/24 runs", "18/24 runs"))
         tab.wait_for_function("document.querySelector('#live')?.innerText.includes('18/24')")
 
@@ -212,13 +221,25 @@ def test_a_live_page_renews_itself(browser: Any, pages: dict[str, Path], at: Any
 def test_a_page_prints_whole_on_a4(browser: Any, pages: dict[str, Path]) -> None:
     with opened(browser, pages["study"]) as tab:
         tab.emulate_media(media="print")
-        tab.set_viewport_size({"width": 688, "height": 970})  # A4 without its margins
+        tab.set_viewport_size(A4)
         tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         assert tab.locator("details:not([open])").count() == 0
         swatch = tab.locator(".legend .swatch").nth(0)  # browsers print no grounds unless asked
         assert swatch.evaluate("each => getComputedStyle(each).printColorAdjust") == "exact"
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 688
         assert tab.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_no_page_is_wider_than_the_paper(browser: Any, pages: dict[str, Path]) -> None:
+    """What is wider than its place on the paper is cut: nothing can be scrolled there."""
+    wider = """[...document.querySelectorAll("main *")].filter(each =>
+        each.getBoundingClientRect().right > innerWidth + 1 && !each.closest("svg")
+        ).map(each => each.outerHTML.slice(0, 120))"""
+    for kind in KINDS:
+        with opened(browser, pages[kind]) as tab:
+            tab.emulate_media(media="print")
+            tab.set_viewport_size(A4)
+            tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+            assert tab.evaluate(wider) == [], kind
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Results print, are drawn, and go to pandas; the commands only show them."""
 
 import json
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,26 @@ def test_a_failed_save_leaves_a_sentence(results: dict[str, Drawn], tmp_path: Pa
     with pytest.raises(InputError, match=r"cannot write .*certificate\.json"):
         built.save_pretrained(tmp_path)
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_on_a_full_disk_a_folder_is_as_it_was(results: dict[str, Drawn], tmp_path: Path) -> None:
+    """A limit on the size of files is what a full disk looks like."""
+    built = results["built"]
+    assert isinstance(built, Built)
+    built.save_pretrained(tmp_path / "old")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+    largest = max(map(len, before.values()))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (0, 100, largest - 1):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        try:
+            for name in ("old", "new"):
+                with pytest.raises(InputError, match=f"cannot write .*/{name}"):
+                    built.save_pretrained(tmp_path / name)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert [path.name for path in tmp_path.iterdir()] == ["old"]
+        assert {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
 
 
 def test_printed_certificates_and_witnesses_are_still_bounds() -> None:

@@ -244,8 +244,8 @@ def test_what_cannot_be_certified_is_refused(
 
 
 def test_functions_in_too_many_dimensions_are_refused_and_products_are_not() -> None:
-    code = Function(function=lambda x: x.sum(-1, keepdim=True), count=1, token_dim=4, lipschitz=2.0)
-    with pytest.raises(InputError, match="in up to 3"):
+    code = Function(function=lambda x: x.sum(-1, keepdim=True), count=1, token_dim=7, lipschitz=3.0)
+    with pytest.raises(InputError, match="in up to 6"):
         build.retrieval(Retrieval(features=code, length=4, inputs="uniform"), 0.1)
     task = Retrieval(features=Affine.random_unit(5, 4), length=8, outer=Product(), inputs="uniform")
     assert build.retrieval(task, 0.5).certificate.attack(rounds=1)

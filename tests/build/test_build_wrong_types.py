@@ -39,7 +39,8 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (build.vote_task, {"dim": 3}),
     (
         build.as_retrieval,
-        {"function": lambda x: x.sum((1, 2)), "length": 2, "token_dim": 1, "lipschitz": 1.0},
+        {"function": lambda x: x.sum((1, 2)), "length": 2, "token_dim": 1, "lipschitz": 1.0}
+        | {"curvature": 1.0, "features": "coordinates"},
     ),
     (build.banded_layer, {"dim": 3}),
     (build.BandedNeighbour, {"dim": 3}),

@@ -143,4 +143,7 @@ def test_the_published_formula_promises_more_than_its_layer_measures() -> None:
     found = measure(layer.net, task, 1 << 14)
     assert layer.error < right.error - 0.005
     assert found.error - layer.error > 5 * found.standard_error
+    assert abs(found.error - layer.layer_error) < 5 * found.standard_error
+    assert f"{layer.layer_error:.4f}" in str(layer)
+    assert right.layer_error == right.error
     assert found.error > right.error  # weights of a wrong formula are not the best ones

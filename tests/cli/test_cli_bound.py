@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from headwise.theory.allocation import extraction_splits
 from headwise.theory.head_count import lower_bound_exponent
 from headwise.theory.rank import (
     banded_error_bound,
@@ -51,6 +54,17 @@ def test_words_and_json_say_what_the_library_says(command: str, bound: object, r
     assert (code, out, err) == (0, f"{bound}\n", "")
     code, out, err = run(f"{command} --json")
     assert (code, json.loads(out), err) == (0, bound.to_data(), "")  # type: ignore[attr-defined]
+
+
+def test_splits_of_a_budget_are_those_of_the_library(tmp_path: Path, run: Run) -> None:
+    kernel = np.random.default_rng(0).standard_normal((4, 3, 3))
+    np.save(tmp_path / "kernel.npy", kernel)
+    found = extraction_splits(kernel, 12)
+    command = f"bound extraction-splits --kernel {tmp_path / 'kernel.npy'} --budget 12"
+    code, out, err = run(command)
+    assert (code, out, err) == (0, f"{found}\n", "")
+    code, out, err = run(f"{command} --json")
+    assert (code, json.loads(out), err) == (0, found.records(), "")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
+from headwise import build
 from headwise.core.spec import from_data
-from headwise.nets import ClassTokenNet
+from headwise.nets import AttentionNet, ClassTokenNet
 from headwise.theory.head_count import phase_map
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -108,6 +109,18 @@ def test_the_witness_figure_has_trained_and_built_networks(tmp_path: Path, run: 
         ("built", 4),
     }
     assert (tmp_path / "witness.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("draw", ["aligned", "published"])
+def test_random_features_are_those_of_the_library(tmp_path: Path, run: Run, draw: str) -> None:
+    layer = build.random_features_layer(8, 64, seed=2, draw=draw)  # type: ignore[arg-type]
+    command = f"build random-features --dim 8 --heads 64 --seed 2 --draw {draw}"
+    code, out, _ = run(command)
+    assert (code, " ".join(out.split())) == (0, " ".join(str(layer).split()))
+    code, out, _ = run(f"{command} --out {tmp_path} --json")
+    assert (code, json.loads(out)) == (0, layer.to_data())
+    tokens = torch.randn(5, 3, 8, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(AttentionNet.from_pretrained(tmp_path)(tokens), layer.net(tokens))
 
 
 def test_trials_pass(run: Run) -> None:

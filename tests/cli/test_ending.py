@@ -43,6 +43,8 @@ def raising(error: BaseException) -> object:
         (InputError("not \x1b[2Jthat"), 2),
         (WorkLost("a worker process died"), 5),
         (MemoryError(), 5),
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), 5),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 5),
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -100,6 +102,23 @@ def test_an_ascii_terminal_gets_escapes_and_json_stays_json() -> None:
         assert process.returncode == 0, errors
         out.decode("ascii")
     assert json.loads(out)
+
+
+def test_a_name_that_is_no_text_is_written_as_an_escape(tmp_path: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/plan\xff.json")
+    ended = python(*PLAN, "--out", name, PYTHONIOENCODING="utf-8:strict")
+    out, err = ended.communicate()
+    assert (ended.returncode, err) == (0, b"")
+    assert out.endswith(rb"plan\udcff.json" + b"\n")
+    assert Path(name).is_file()
+
+
+def test_a_folder_that_is_gone_is_said() -> None:
+    here = "import os, tempfile; os.chdir(tempfile.mkdtemp()); os.rmdir(os.getcwd());"
+    command = f"{here} from headwise.cli import main; main({PLAN})"
+    ended = subprocess.run([sys.executable, "-c", command], capture_output=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"headwise: the folder that this command was started in")
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

@@ -21,6 +21,16 @@ PLAN = AllocationPlan(
     width=16, length=8, layers=LAYERS, budget=5000, schedule="by hand", reasons=("none",)
 )
 
+COMPARED: dict[str, object] = {
+    "type": "Comparison",
+    "difference": 0.0,
+    "low": 0.0,
+    "high": 0.0,
+    "uniform": 1.0,
+    "unit": "nats",
+    "seeds": 2,
+}
+
 HOSTILE = {
     "nested": b"[" * 50_000,
     "nested objects": b'{"a":' * 50_000,
@@ -51,6 +61,12 @@ def test_hostile_json_gets_a_sentence(content: bytes, tmp_path: Path) -> None:
         (("layers",), [], "at least one"),
         (("layers",), {"type": "Sum"}, "layers is"),
         (("reasons",), "none", "accepted is a list of a text"),
+        (
+            ("against_uniform",),
+            COMPARED | {"low": float("nan")},
+            "low is nan; accepted is a num",
+        ),
+        (("against_uniform",), COMPARED | {"high": float("inf")}, "high is inf; accepted is a n"),
         (("against_uniform",), [1], "against_uniform is"),
     ],
 )

@@ -21,6 +21,19 @@ def test_lines_fit_and_hold_everything(columns: int, monkeypatch: pytest.MonkeyP
     assert all(len(line) <= columns for line in wrapped(sentence))
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_rows_whose_names_fill_the_terminal_are_paragraphs(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    name = "8,000 steps on 8,000 sequences from a small start, without any residual connection"
+    lines = in_columns([["training", "T = 8", "T = 16"], [name, "1.2e-04", "3.4e-05"]])
+    assert all(len(line) <= columns for line in lines)
+    said = " ".join(line.strip() for line in lines)
+    assert said == f"training: {name} T = 8: 1.2e-04; T = 16: 3.4e-05"
+    assert in_columns([["", "T = 8"], [name, "1.2e-04"]])[0].startswith("8,000 steps")
+
+
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
 def test_a_table_of_words_wraps_between_words(
     columns: int, monkeypatch: pytest.MonkeyPatch

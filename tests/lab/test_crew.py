@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from headwise.core.errors import InputError
 from headwise.lab.conduct import RunsFailed
-from headwise.lab.crew import Failed, Finished, Job, Place, WorkerDied, results_of
+from headwise.lab.crew import (
+    Failed,
+    Finished,
+    Job,
+    Place,
+    WorkerDied,
+    results_of,
+)
 from headwise.lab.crew.cargo import unpack_sources
 from headwise.lab.crew.node import Luggage, check_versions, installed, run_pack
 from headwise.lab.crew.queue import MOST_IN_A_PACK, JobQueue

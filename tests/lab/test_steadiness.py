@@ -143,6 +143,16 @@ def test_a_claim_that_needs_whole_tables_is_not_in_the_way() -> None:
     assert "too few seeds" in verdict.why
 
 
+def test_a_claim_may_look_rows_up_by_their_index() -> None:
+    """Drawn with replacement, a row is there twice: its index must not be."""
+
+    def by_row(results: pd.DataFrame) -> Verdict:
+        low = [row for row in results.index if results["error"].loc[row] < 1e-3]
+        return Verdict.of(len(low) > 0, f"{len(low)} rows")
+
+    assert judge(Claim("Some are low", "test", by_row), table(near(1e-2, 8), near(1e-5, 8))).same
+
+
 def heads_of(results: pd.DataFrame) -> Conclusion:
     """The number of heads with the smallest error."""
     least = results.groupby("heads")["error"].min()

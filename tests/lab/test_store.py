@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,6 +144,38 @@ def test_other_files_are_refused_and_left_alone(tmp_path: Path, write: bool) -> 
     database.close()
     with pytest.raises(InputError, match="another program"):
         Store(other, write=write)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM planned; END",
+        "ALTER TABLE runs ADD COLUMN more TEXT",
+        "DROP TABLE runs; CREATE VIEW runs AS SELECT 1",
+        "DROP TABLE planned; CREATE TABLE planned (owner, tier, part, key);"
+        "INSERT INTO planned VALUES (NULL, NULL, NULL, 'k'), (5, x'ff', 2.5, 'k')",
+    ],
+)
+def test_a_store_of_other_tables_is_refused(changes: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Store(path, write=True) as store:
+        store.add([record("k")])
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"ANALYZE; {changes};")
+    for write in (False, True):
+        with pytest.raises(InputError, match=r"a\.db was changed: .* no view and no trigger"):
+            Store(path, write=write).studies()
+
+
+def test_a_store_that_sqlite_added_to_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with Store(path, write=True) as store:
+        store.add([record("k")])
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("ANALYZE; VACUUM;")
+    with Store(path) as store:
+        assert store.keys() == {"k"}
 
 
 def test_a_damaged_store_is_called_damaged(tmp_path: Path) -> None:

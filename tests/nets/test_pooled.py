@@ -10,7 +10,7 @@ from headwise.core.errors import InputError
 from headwise.core.spec import canonical_json, from_data, to_data
 from headwise.nets import PooledNet, PooledShape
 from headwise.nets.sequence import Convolutions, Recurrence, SetPooling, StateSpace
-from headwise.nets.sequence.state_space import scan
+from headwise.nets.sequence.state_space import Scan
 from headwise.tasks import Induction, Retrieval, sum_of_maxima
 from headwise.training import Training, train
 
@@ -51,19 +51,21 @@ def test_the_recurrence_is_torchs_gru():
     assert (found - wanted).abs().max() < 1e-10
 
 
-def test_the_convolution_is_torchs():
-    shape = network(Convolutions(layers=3, kernel=3))
+@pytest.mark.parametrize("length", [1, 2, 3, 9, 20])
+@pytest.mark.parametrize(("layers", "kernel"), [(1, 2), (1, 5), (3, 3), (4, 2), (2, 4)])
+def test_the_convolution_is_torchs(layers, kernel, length):
+    shape = network(Convolutions(layers=layers, kernel=kernel))
     params = drawn(shape)
-    stream = tokens_of(params, hidden()[0]).mT  # (batch, channels, length)
-    for layer in range(3):
-        weight = params[f"convolutions.{layer}.weight"][0].view(6, 3, 6)  # the latest token first
-        padded = functional.pad(stream, (2 << layer, 0))
+    stream = tokens_of(params, hidden(length)[0]).mT  # (batch, channels, length)
+    for layer in range(layers):
+        weight = params[f"convolutions.{layer}.weight"][0].view(6, kernel, 6)  # the latest first
+        padded = functional.pad(stream, ((kernel - 1) << layer, 0))
         mixed = functional.conv1d(
             padded, weight.permute(0, 2, 1).flip(2), params[f"convolutions.{layer}.bias"][0],
             dilation=1 << layer,
         )  # fmt: skip
         stream = stream + mixed.relu()
-    found = shape.pooling.pool(params, hidden(), "embed.1")[0]
+    found = shape.pooling.pool(params, hidden(length), "embed.1")[0]
     assert (found - stream[:, :, -1]).abs().max() < 1e-10
 
 
@@ -76,7 +78,43 @@ def test_the_scan_is_the_recurrence(length):
     for t in range(length):
         state = factor[:, 0] * state + steps[:, :, t]
         wanted.append(state)
-    assert (scan(steps, factor) - torch.stack(wanted, 2)).abs().max() < 1e-12
+    assert (Scan.apply(steps, factor) - torch.stack(wanted, 2)).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 6])
+def test_the_state_space_is_a_loop_over_tokens(layers, length):
+    shape = network(StateSpace(state=3, layers=layers))
+    params = {name: value[0] for name, value in drawn(shape).items()}
+    stream = tokens_of(drawn(shape), hidden(length)[0])
+    for layer in range(layers):
+        own = {name[9:]: value for name, value in params.items() if f"states.{layer}." in name}
+        factor = torch.exp(torch.complex(-0.5 * own["rate"].exp(), own["turn"]))
+        state, after = torch.zeros(4, 3, dtype=torch.complex128), []
+        for token in stream.unbind(1):
+            step = token @ own["into.weight"].T
+            state = factor * state + torch.complex(step[:, :3], step[:, 3:])
+            read = torch.cat([state.real, state.imag], 1) @ own["out.weight"].T
+            skip = token @ own["skip.weight"].T + own["skip.bias"]
+            after.append(token + functional.gelu(read + skip))
+        stream = torch.stack(after, 1)
+    found = shape.pooling.pool(drawn(shape), hidden(length), "embed.1")[0]
+    assert (found - stream[:, -1]).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("length", [1, 5])
+@pytest.mark.parametrize("pooling", EVERY)
+def test_gradients_are_those_of_small_differences(pooling, length):
+    shape = network(pooling)
+    params = {name: value.requires_grad_() for name, value in drawn(shape).items()}
+    names = [name for name in params if name.split(".")[0] not in ("embed", "readout")]
+    rows = hidden(length).requires_grad_()
+
+    def pooled(rows, *values):
+        own = params | dict(zip(names, values, strict=True))
+        return pooling.pool(own, rows, "embed.1")
+
+    assert torch.autograd.gradcheck(pooled, (rows, *(params[name] for name in names)))
 
 
 def test_a_state_space_reaches_back_to_the_first_token():

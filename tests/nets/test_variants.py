@@ -1,11 +1,7 @@
 """Variants of a head: against their formulas, and against plain heads."""
 
-from math import log
-
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from variant_nets import (
     EVERY,
     HEADS,
@@ -17,6 +13,7 @@ from variant_nets import (
     class_token_net,
     decoder,
     drawn,
+    reduced,
 )
 
 from headwise.core.errors import InputError
@@ -70,24 +67,6 @@ def test_folding_changes_nothing_and_members_are_independent(variant):
     assert (folded[1:] - alone).abs().max() < 1e-12
 
 
-def reduced(variant: str, params: dict[str, Tensor], names: list[str]) -> dict[str, Tensor]:
-    """The parameters at which the variant is plain attention with the maps that `plain` has."""
-    params = dict(params)
-    for name in names:
-        for square in ("talk_scores", "talk_weights"):
-            if f"{name}.{square}" in params:
-                params[f"{name}.{square}"] = torch.eye(HEADS).double()[None]
-        for router in ("route", "share", "balance"):
-            if f"{name}.{router}.weight" in params:
-                params[f"{name}.{router}.weight"] *= 0
-        if f"{name}.lambda" in params:  # λ = e^0 − e^b + λ_init = 0
-            start = 0.8 - 0.6 * np.exp(-0.3 * int(name.split(".")[1]))
-            vectors = torch.zeros(1, 4, RANK).double()
-            vectors[0, 2, 0], vectors[0, 3, 0] = log(1 + start), 1.0
-            params[f"{name}.lambda"] = vectors
-    return params
-
-
 PLAIN_AT = [
     "grouped:4", "talking", "banded:1", "window:99", "top-k:99", "mixture:1:3", "mixture:0:4",
     "gated", "differential",
@@ -97,7 +76,7 @@ PLAIN_AT = [
 @pytest.mark.parametrize("variant", PLAIN_AT)
 def test_the_class_token_network_reduces_to_plain(variant):
     shape, params = class_token_net(variant, 7)
-    params = reduced(variant, params, ["layers.0"])
+    params = reduced(params, ["layers.0"])
     token = params["class_token"][0]
     if variant == "gated":  # σ(x W) = 1 to the last digit
         params["layers.0.gate.weight"] = (40 * token / (token @ token)).expand(1, 4 * SIZE, -1)
@@ -114,7 +93,7 @@ def test_the_class_token_network_reduces_to_plain(variant):
 @pytest.mark.parametrize("variant", PLAIN_AT)
 def test_the_decoder_reduces_to_plain(variant):
     shape, plain = decoder(variant), decoder("plain")
-    params = reduced(variant, drawn(shape.parameter_shapes(), 9), ["layers.0", "layers.1"])
+    params = reduced(drawn(shape.parameter_shapes(), 9), ["layers.0", "layers.1"])
     own = {name: params[name] for name in plain.parameter_shapes()}
     for name in ("layers.0", "layers.1"):
         if variant == "differential":

@@ -1,7 +1,7 @@
 """Small networks of every variant of attention, and what they compute by the variants' formulas."""
 
 from dataclasses import replace
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 import torch
@@ -40,6 +40,25 @@ def decoder(variant: str, **more: object) -> DecoderShape:
         vocabulary=0, token_dim=3, outputs=2, width=12, layers=(LAYER, LAYER), ffn=10,
         length=LENGTH + 2, attention=variant, **more,
     )  # fmt: skip
+
+
+def reduced(params: dict[str, Tensor], names: list[str]) -> dict[str, Tensor]:
+    """The parameters at which a variant is plain attention with the maps that plain heads have."""
+    params = dict(params)
+    for name in names:
+        for square in ("talk_scores", "talk_weights"):
+            if f"{name}.{square}" in params:
+                heads = params[f"{name}.{square}"].shape[1]
+                params[f"{name}.{square}"] = torch.eye(heads).double()[None]
+        for router in ("route", "share", "balance"):
+            if f"{name}.{router}.weight" in params:
+                params[f"{name}.{router}.weight"] *= 0
+        if f"{name}.lambda" in params:  # λ = e^0 − e^b + λ_init = 0
+            start = 0.8 - 0.6 * np.exp(-0.3 * int(name.split(".")[1]))
+            vectors = torch.zeros_like(params[f"{name}.lambda"])
+            vectors[0, 2, 0], vectors[0, 3, 0] = log(1 + start), 1.0
+            params[f"{name}.lambda"] = vectors
+    return params
 
 
 def _up(vector: Tensor) -> Tensor:

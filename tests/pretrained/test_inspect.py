@@ -5,12 +5,16 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from small_models import small_material, small_model
 
 from headwise.pretrained import inspect
+from headwise.pretrained.findings import findings
+from headwise.pretrained.inspection import Inspection
 from headwise.report.inspection import heat_maps
+from headwise.report.result_page import page
 
 
 def test_a_head_whose_scores_have_rank_one_is_seen_to_need_one_dimension() -> None:
@@ -53,6 +57,30 @@ def test_two_equal_heads_are_found_to_be_redundant_and_a_dead_one_unimportant() 
     assert heads.loc[(0, 2), "importance"] == 0
     assert heads.loc[(0, 2), "importance_measured"] == pytest.approx(0.0, abs=1e-6)
     assert any("0.0–1" in words for words in inspection.findings)
+
+
+def test_layers_of_an_encoder_and_a_decoder_are_told_apart() -> None:
+    """Their numbers are no depths: nothing is said of later layers."""
+    model = small_model("t5")
+    inspection = inspect(model, text=small_material(model))
+    stacks = inspection.heads.drop_duplicates("layer").set_index("layer")["stack"]
+    assert {*stacks} == {"encoder", "decoder", "decoder cross"}
+    assert not any("later layers" in words for words in inspection.findings)
+    assert "layer 0 encoder" in page(inspection)
+
+
+def test_a_head_alone_has_no_twin_and_is_compared_with_none() -> None:
+    heads = pd.DataFrame(
+        [{"layer": 0, "head": 0, "importance": 0.25, "similarity": 0.0, "most_similar_head": 0}]
+    ).assign(size_at_1pct=1, size_at_10pct=1)
+    errors = pd.DataFrame({"layer": 0, "head": 0, "length": [8, 16], "size": 1, "change": 0.0})
+    said = findings(heads, errors, head_dim=4)
+    assert "removing the one head raises the loss by 0.25 at most" in "; ".join(said)
+    assert not any("nan" in words or "carry half" in words for words in said)
+    whole = Inspection("one", heads, errors, pd.DataFrame(), said, "nats", "loss", "text", ["few"])
+    shown = page(whole)
+    assert "Warning: few." in shown
+    assert '"twin": null' in shown
 
 
 def test_the_page_holds_every_head_and_asks_nothing_of_the_network(tmp_path: Path) -> None:

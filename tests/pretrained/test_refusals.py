@@ -101,3 +101,22 @@ def test_architectures_that_are_no_names_get_a_sentence(tmp_path: Path) -> None:
         (tmp_path / "config.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match=r"architectures|that transformers can open"):
             headwise.inspect(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"num_hidden_layers": 10**6}, r"tells of 1000000 layers, and the weights are \d+ tensors"),
+        ({"num_hidden_layers": 1}, "weights of more layers than its config.json tells of"),
+        ({"quantization_config": {"quant_method": "no-such"}}, "quantised .* dequantise it first"),
+        ({"architectures": ["../../x"]}, "it is a list of names"),
+    ],
+)
+def test_a_configuration_that_lies_gets_a_sentence(
+    entry: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    small_model("llama").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | entry))
+    with pytest.raises(InputError, match=sentence):
+        headwise.from_pretrained(tmp_path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import measured
+from small_models import measured, small_material, small_model
 
 from headwise.pretrained import Budget, apply_plan, compress, make_plan
 from headwise.pretrained.measure.measurement import Measurement
@@ -59,3 +59,26 @@ def test_nothing_to_cut_is_nothing_to_try() -> None:
     model, material, measurement = measured("llama")
     plan = make_plan(measurement, Budget(1.0))
     assert tried(model, measurement, plan, material.calibration) is measurement
+
+
+def test_the_plan_that_does_less_on_calibration_text_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Were the corrected curves misleading, the plan made before them would stand."""
+    model, material, measurement = measured("llama")
+    first = make_plan(measurement, Budget(0.5))
+    misled = [replace(c, values=[1e-3 / (1e-9 + v) for v in c.values]) for c in measurement.curves]
+    wrong = replace(measurement, curves=misled)
+    monkeypatch.setattr("headwise.pretrained._compress.tried", lambda *arguments: wrong)
+    result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
+    assert result.plan.layers == first.layers
+
+
+def test_the_smallest_model_of_one_that_cannot_become_small() -> None:
+    """One head a layer: the least share is above those that a search begins with."""
+    model = small_model("llama", num_attention_heads=1, num_key_value_heads=1, head_dim=2)
+    material = small_material(model)
+    for options in ({}, {"uniform": True}, {"fast": True}):
+        result = compress(model, text=material, max_loss=1e3, time_it=False, **options)
+        assert result.passed
+        assert 0 < result.evaluation.attention_parameters.ratio <= 1.2  # a bias may be new

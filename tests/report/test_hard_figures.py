@@ -17,7 +17,7 @@ from headwise.lab.store import Store
 from headwise.lab.study import IntervalFigure, Study, Tier
 from headwise.lab.work import perform
 from headwise.report.figures import draw_all
-from headwise.report.intervals import interval_panels
+from headwise.report.intervals import draw_intervals, interval_panels
 from headwise.report.lines.names import apart
 from headwise.report.lines.style import in_lines
 from headwise.report.pages.study import study_page
@@ -137,6 +137,25 @@ def test_differences_share_their_axis_and_a_page_has_the_legend(tmp_path: Path) 
     marks = [panel.to_dict()["layer"][-1]["encoding"] for panel in panels.values()]
     assert [mark["x"]["scale"]["domain"] for mark in marks] == [[-0.3, 0.3], [-0.3, 0.3]]
     assert all(mark["color"]["legend"] is None for mark in marks)
+    assert draw_intervals(figure, rows).to_dict()["columns"] == 2  # readable at a paper's width
     study = replace(SAMPLE, figures=(figure,))
     drawn = draw_all(replace(odd(tmp_path, "alike"), study=study))["gap"]
     assert [swatch.value for swatch in drawn.legend] == ["two", "one"]
+
+
+def test_a_logarithmic_axis_of_many_odd_values_names_round_ones(tmp_path: Path) -> None:
+    for heads, named in (
+        ((484, 809, 1697, 2929, 4849, 8769), [500, 1000, 2000, 5000]),
+        ((8, 16, 128, 256, 1024, 4096), [8, 16, 128, 256, 1024, 4096]),
+        ((7, 1105), [7, 1105]),
+    ):
+        result = odd(tmp_path / str(heads[0]), "alike", heads, x="heads", x_log=True)
+        drawn = next(iter(draw_all(result).values())).panels
+        axes = [panel.to_dict()["layer"][0]["encoding"]["x"]["axis"] for panel in drawn.values()]
+        assert all(axis["values"] == named for axis in axes)
+
+
+def test_a_figure_draws_the_lines_it_was_told_to(tmp_path: Path) -> None:
+    result = odd(tmp_path, "alike", x="heads", colour="length", only=lambda length: length > 8)
+    drawn = next(iter(draw_all(result).values()))
+    assert set(drawn.data["length"]) == {16}

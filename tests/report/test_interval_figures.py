@@ -32,3 +32,12 @@ def test_panels_stand_in_the_order_of_the_rows() -> None:
     figure = IntervalFigure("effects", "t", "c", "a", lambda rows: rows, ordered=True)
     both = pd.concat([ROWS, ROWS.assign(panel="T = 16")])
     assert list(interval_panels(figure, both)) == ["T = 8", "T = 16"]
+
+
+def test_groups_stand_beside_each_other_only_where_they_share_a_line() -> None:
+    figure = IntervalFigure("time", "t", "c", "a", lambda rows: rows)
+    alone = ROWS.assign(group=["one", "two", "one", "two"])
+    both = pd.concat([ROWS.assign(group="one"), ROWS.assign(group="two")])
+    for rows, beside in ((alone, False), (both, True)):
+        (panel,) = interval_panels(figure, rows).values()
+        assert ("yOffset" in panel.to_dict()["layer"][0]["encoding"]) is beside

@@ -72,6 +72,19 @@ def test_more_heads_must_not_buy_it_back() -> None:
     assert shared.heads_do_not_buy_it_back(bought).status == "does not hold"
 
 
+def test_a_rank_that_costs_nothing_is_not_said_to_cost() -> None:
+    """Half the rank below full rank, at few points and at many."""
+    errors = {(4, 1.0): 0.2, (4, 0.5): 0.02, (16, 1.0): 0.2, (16, 0.5): 0.06}
+    rows = [
+        {"dim": 8, "points": points, "modules": 1, "layers": 1, "rank_share": share}
+        | {"rank": 8 * share, "error": error}
+        for (points, share), error in errors.items()
+    ]
+    table = pd.DataFrame(rows)
+    assert STUDIES["rank-points"].finding(table).sentence.startswith("No: half the rank costs")
+    assert "half rank is 10.0× below full rank" in STUDIES["rank-depth"].finding(table).sentence
+
+
 def test_depth_must_help_at_small_n_only() -> None:
     helps = {(3, 1, 1, 4): 0.4, (3, 2, 1, 4): 0.2, (16, 1, 1, 4): 0.6, (16, 2, 1, 4): 0.6}
     assert shared.depth_helps_at_small_n(errors(helps)).status == "holds"

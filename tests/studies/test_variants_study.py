@@ -5,6 +5,7 @@ import pytest
 
 from headwise.core.errors import InputError
 from headwise.lab.kinds import kind_of
+from headwise.nets.variants import VARIANTS
 from headwise.studies import find_study
 from headwise.studies.allocation.schedules import SIZES, with_attention
 from headwise.studies.variants.transition import transition
@@ -98,3 +99,13 @@ def test_the_comparison_of_schedules_takes_a_variant():
     assert size.attention == "plain"
     with pytest.raises(InputError, match="there is no attention"):
         with_attention("nonsense")
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, "grouped:2", "banded:2", "mixture:1:2"])
+def test_schedules_that_a_variant_has_no_form_for_are_left_out(variant):
+    runs = with_attention(variant).runs("quick")
+    assert {"uniform", "early-heavy"} <= set(runs)  # four heads a layer, which all divide
+    takes_one_head = variant not in ("grouped:2", "banded:2", "mixture", "mixture:1:2")
+    assert ("many-then-one" in runs) is takes_one_head
+    with pytest.raises(InputError, match="nothing to compare"):
+        with_attention("grouped:8").runs("quick")

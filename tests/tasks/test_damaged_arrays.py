@@ -1,6 +1,8 @@
 """Arrays from damaged files: a sentence, whatever numpy raises."""
 
+import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,62 @@ def test_an_archive_that_unpacks_to_more_than_the_memory_is_not_unpacked(
     np.save(tmp_path / "x.npy", np.zeros(4_000_000, np.int32))
     with pytest.raises(InputError, match="the limit is half of the memory"):
         read([tmp_path / "x.npy", tmp_path / "x.npy"])
+
+
+def test_bytes_after_an_array_and_two_arrays_of_one_name_are_no_data(tmp_path: Path) -> None:
+    x, y = tmp_path / "x.npy", tmp_path / "y.npy"
+    np.save(x, np.zeros((600, 4, 2)))
+    np.save(y, np.arange(600))
+    assert read([x, y]).inputs.shape == (600, 4, 2)
+    whole = x.read_bytes()
+    for entries, sentence in {
+        (("inputs.npy", whole + b"more"),): "bytes follow the array",
+        (("inputs.npy", whole), ("inputs.npy", whole)): "2 arrays of the name inputs",
+    }.items():
+        with warnings.catch_warnings(), zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            warnings.simplefilter("ignore", UserWarning)  # zipfile tells of the second name
+            for name, content in (*entries, ("targets.npy", y.read_bytes())):
+                archive.writestr(name, content)
+        with pytest.raises(InputError, match=sentence):
+            read([tmp_path / "a.npz"])
+    np.savez(tmp_path / "a.npz", inputs=np.zeros((600, 4, 2)), targets=np.arange(600))
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    place = content.rfind(b"PK\x01\x02") + 24
+    content[place : place + 4] = (2**31).to_bytes(4, "little")  # where the archive tells the size
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(InputError, match="not as long as the archive tells"):
+        read([tmp_path / "a.npz"])
+    x.write_bytes(whole * 2)
+    with pytest.raises(InputError, match="bytes follow the array"):
+        read([x, y])
+
+
+ROWS = [f"{row // 2},{row % 2},{row / 7},{row // 2 % 5}" for row in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda rows: [row + "," for row in rows], "more cells than its first line has names"),
+        (lambda rows: ["9," + row for row in rows], "more cells than its first line has names"),
+        (lambda rows: [*rows, "\0"], "holds NUL characters"),
+        (lambda rows: [*rows, "20,0,1,2O"], "'target' .* holds numbers, and text such as '2O'"),
+        (lambda rows: [*rows, "2x,0,1,2"], "'sequence' .* holds numbers, and text such as '2x'"),
+        (lambda rows: [*rows, "19,1,1,4"], "each once in a sequence"),
+        (lambda rows: [*rows, "20,,1,2"], "tokens are put in order"),
+        (lambda rows: [*rows, "20,first,1,2"], "tokens are put in order"),
+    ],
+)
+def test_a_table_that_could_mean_something_else_is_refused(
+    change: Callable[[list[str]], list[str]], sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    head = "sequence,position,a,target"
+    path.write_text("\n".join([head, *ROWS]))
+    assert len(read([path]).inputs) == 20
+    path.write_text("\n".join([head, *change(ROWS)]))
+    with pytest.raises(InputError, match=sentence):
+        read([path])
 
 
 @pytest.mark.parametrize("column", ["sequence", "target"])

@@ -1,6 +1,7 @@
 """Allocation: the solver against brute force, the fit against data made from it."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -213,3 +214,13 @@ def test_a_form_that_does_not_fit_is_told_from_scatter() -> None:
 def test_errors_that_are_none_get_a_sentence(errors: list[float]) -> None:
     with pytest.raises(InputError):
         fit_tradeoff(np.array([1, 2, 4]), np.array([4, 2, 1]), np.array(errors))
+
+
+def test_a_sum_beyond_double_precision_is_no_bound() -> None:
+    items = [Item(np.array([1.0, 2.0]), np.array([3.0, 1.0]))]
+    assert lower_bound(items, 3.0, 1e308) == -np.inf
+
+
+def test_a_floor_of_any_kind_of_number_can_be_printed() -> None:
+    h, d = np.array([1, 2, 4, 8, 1, 2]), np.array([2, 2, 4, 4, 8, 8])
+    assert "error ≈ 0.125 + " in str(fit_tradeoff(h, d, 1 / h + 1 / d, floor=Fraction(1, 8)))  # type: ignore[arg-type]

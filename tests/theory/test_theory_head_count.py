@@ -121,6 +121,11 @@ def test_depth_is_a_conjecture() -> None:
     assert heads_needed(5).status is Status.PROVED
     assert heads_needed(5, layers=2).value == 3
     assert heads_needed(5, layers=2).status is Status.CONJECTURED
+    # It says what is needed; in several layers nothing is said of what is enough.
+    assert "does not say that they are enough" in enough.statement
+    assert "whether they are enough is not conjectured" in heads_needed(5, layers=2).statement
+    assert not any("are enough" in each for each in heads_needed(5, layers=2).assumptions)
+    assert any("are enough" in each for each in heads_needed(5).assumptions)
 
 
 @given(dim=st.integers(1, 100), layers=st.integers(1, 20))

@@ -118,3 +118,10 @@ def test_scores_that_are_none_get_a_sentence(
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         check_head(logits, reduced, values)  # type: ignore[arg-type]
+
+
+def test_a_formula_beyond_double_precision_is_not_given_a_number() -> None:
+    bound = row_distance(0.1, 800.0, 4)
+    assert bound.value is None
+    assert "or more, no less than" in bound.statement
+    assert "or more" not in row_distance(0.1, 20.0, 4).statement

@@ -1,5 +1,6 @@
 """The softmax certificates: true for all values, and attained."""
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from headwise.core.errors import InputError
 from headwise.theory.head_count import softmax_leakage, softmax_min_error
+from headwise.theory.saturation import output_shift
 
 counts = st.integers(2, 400)
 temperatures = st.floats(1e-3, 1e3)
@@ -84,3 +86,17 @@ def test_extreme_sizes() -> None:
 def test_a_temperature_is_positive(temperature: float) -> None:
     with pytest.raises(InputError, match="temperature must be a number above 0"):
         softmax_min_error(4, temperature)
+
+
+def test_no_bound_is_infinite() -> None:
+    largest = np.finfo(float).max
+    with pytest.raises(InputError, match=r"temperature must be a number above 0 and up to 1e\+300"):
+        softmax_min_error(100, largest)
+    for bound in (
+        softmax_min_error(10**400, 1e300),
+        softmax_leakage(5, 1.0, 1.0, largest),
+        output_shift(3.0, largest),
+    ):
+        assert bound.value is not None
+        assert math.isfinite(bound.value)
+        json.dumps(bound.to_data(), allow_nan=False)

@@ -110,6 +110,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
         },
     ),
     (allocation.extraction_bound, {"kernel": np.ones((2, 2, 2)), "heads": 1, "head_dim": 1}),
+    (allocation.extraction_splits, {"kernel": np.ones((2, 2, 2)), "budget": 2}),
 ]
 
 
@@ -122,7 +123,7 @@ def test_only_sentences_come_out(call: Callable[..., Any], good: dict[str, Any])
 def test_nothing_public_is_left_out() -> None:
     tried = {call.__name__ for call, _ in CALLS}
     results = {"Allocation", "Choice", "Estimate", "Optimum", "Tradeoff", "HeadCheck", "RowChanges"}
-    results |= {"PhaseMap", "RandomFeatures", "VoteError"}
+    results |= {"PhaseMap", "RandomFeatures", "VoteError", "ExtractionSplits", "Split"}
     for module in (head_count, rank, saturation, allocation):
         public = {name for name in module.__all__ if callable(getattr(module, name))}
         assert public - tried - results - {"Shape"} == set(), module.__name__

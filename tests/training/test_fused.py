@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from headwise.core.errors import InputError
 from headwise.nets import AttentionShape, ClassTokenShape, MLPShape, PooledShape
-from headwise.nets.sequence import HeadPooling
+from headwise.nets.sequence import HeadPooling, SetPooling
 from headwise.training import Training
 from headwise.training.fused import available, covers
 from headwise.training.fused.engine import FusedEngine
@@ -76,6 +76,12 @@ SWEEP = [
     (heads_of("top-k:1"), 17, 5),
     (heads_of("top-k:9", heads=3, width=40), 300, 11),  # the class token is hidden at times
     (heads_of("top-k:40"), 32, 16),
+    (heads_of("top-k:2", heads=1), 9, 4),
+    (heads_of("top-k:7", heads=2, width=300), 70, 3),  # several blocks, twice through them
+    (heads_of("linear"), 32, 16),
+    (heads_of("linear", heads=3, dim=10, qk_dim=5, v_dim=3, width=9, readout=11), 13, 21),
+    (heads_of("linear", heads=1, dim=7, qk_dim=1, v_dim=2, width=40), 300, 5),
+    (heads_of("linear", heads=2, dim=3, qk_dim=9, v_dim=1, width=1, readout=1), 1, 1),
 ]
 
 
@@ -255,6 +261,7 @@ def test_the_kernel_works_here():
 
 def test_what_the_kernel_has_not_is_said():
     training = Training(steps=1, rate=1e-3)
-    assert "pools by linear" in str(covers(heads_of("linear"), training))
+    pooled = PooledShape.standard(token_dim=4, pooling=SetPooling(kind="max"), embed_dim=4)
+    assert "pools by max pooling" in str(covers(pooled, training))
     placed = replace(heads_of("banded:2"), positions=8)
     assert "positions" in str(covers(placed, training))

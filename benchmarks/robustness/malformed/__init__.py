@@ -4,7 +4,7 @@ from pathlib import Path
 
 from malformed.archives import archive_classes
 from malformed.arrays import array_classes
-from malformed.case import DEFECTS, OUTCOMES, Case, InputClass
+from malformed.case import ANSWERS, DEFECTS, OUTCOMES, Case, InputClass
 from malformed.checkpoints import checkpoint_classes
 from malformed.documents import document_classes
 from malformed.models import model_classes, small_model
@@ -14,7 +14,7 @@ from malformed.stores import store_classes
 from malformed.tables import table_classes
 from malformed.texts import text_classes
 
-__all__ = ["DEFECTS", "OUTCOMES", "Case", "InputClass", "classes"]
+__all__ = ["ANSWERS", "DEFECTS", "OUTCOMES", "Case", "InputClass", "classes"]
 
 
 def classes(folder: Path) -> list[InputClass]:

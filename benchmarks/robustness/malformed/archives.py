@@ -98,6 +98,14 @@ def _headers() -> list[Callable[[], bytes]]:
         lambda: b"\x93NUMPY\x02\x00\xff\xff\xff\x7f",
         lambda: npy_bytes(np.zeros((600, 4, 2)))[:200],
         lambda: trap,
+        lambda: npy_bytes(np.zeros((600, 4, 2))) * 2,
+        *(
+            lambda kind=kind: npy_bytes(np.zeros((600, 4, 2), kind))  # type: ignore[misc]
+            for kind in ("c8", "M8[s]", "m8[s]", "V8", "U3", "S3", [("a", "f4"), ("b", "i2")])
+        ),
+        lambda: npy_bytes(np.float32(1)),
+        lambda: npy_bytes(np.zeros((6, 2, 2, 2, 2, 2), ">f2")),
+        lambda: npy_bytes(np.zeros((600, 0, 2))),
     ]
 
 
@@ -130,6 +138,8 @@ def _archives() -> list[Callable[[], bytes]]:
         claims_more,
         locked,
         lambda: _zip(("inputs.npy", inputs), ("inputs.npy", inputs[:-4]), both[1]),
+        lambda: _zip(("inputs.npy", inputs), *both),
+        lambda: _zip(("inputs.npy", inputs + b"more"), both[1]),
         lambda: _zip(("../../inputs.npy", inputs), both[1]),
         lambda: _zip(("/inputs.npy", inputs), both[1]),
         lambda: _zip(("inputs.npy", b""), both[1]),

@@ -21,7 +21,12 @@ LONGEST_WAIT = 600  # seconds by the clock: for what waits, and on a busy machin
 CODES = {0: "answer", 1: "no", 2: "sentence", 3: "refused", 4: "out of time", 5: "work lost"}
 OUTCOMES = (*CODES.values(), "traceback", "too slow", "other code", "nonsense", "ran code")
 DEFECTS = OUTCOMES[6:]
+ANSWERS = ("answer", "refused", "out of time")  # the input was taken for what it is not
 HERE = "{folder}"
+
+
+class TooSlow(BaseException):
+    """Raised in the midst of a command; none of its handlers must take it for an error."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Case:
                 code: Any = 0
             except SystemExit as end:
                 code = end.code or 0
-            except TimeoutError:
+            except TooSlow:
                 return "too slow", traceback.format_exc()
             except BaseException:
                 return "traceback", traceback.format_exc()
@@ -82,7 +87,7 @@ def _inside(folder: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     def late(number: int, frame: Any) -> None:
-        raise TimeoutError(f"more than {LONGEST} seconds of work, or {LONGEST_WAIT} of waiting")
+        raise TooSlow(f"more than {LONGEST} seconds of work, or {LONGEST_WAIT} of waiting")
 
     limits = {
         signal.ITIMER_PROF: (signal.SIGPROF, LONGEST),
@@ -107,7 +112,10 @@ class InputClass:
     name: str
     cases: SearchStrategy[Case]
     unusable: bool = False
-    """No case can be used: an answer would be one to nonsense, and is a defect."""
+    """No case can be used: an answer, or none for want of evidence or time, is a defect.
+
+    "No" is right where a command is asked whether its input is sound.
+    """
 
 
 PLAN = "plan --layers 1 --width 8 --length 4 --budget 999 --seconds 0.01"

@@ -49,6 +49,7 @@ def _configs(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
         {heads: 3},
         {heads: 10**9},
         {layers: 10**6},
+        {layers: 1},
         {layers: -1},
         {layers: None},
         {"vocab_size": 10**12},

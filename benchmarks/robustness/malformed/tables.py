@@ -4,6 +4,8 @@ import io
 import json
 import struct
 from collections.abc import Callable
+from datetime import time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -68,7 +70,15 @@ def _csv() -> list[Callable[[], bytes]]:
         lambda: sound.replace(b",1,", b",=cmd|' /C calc'!A0,"),
         lambda: sound.replace(b",1,", b",True False,"),
         lambda: sound.replace(b",1,", b",1;2,"),
-        lambda: sound.replace(b"\n", b"\r"),
+        lambda: sound.replace(b"\n", b",\n"),
+        lambda: sound.replace(b"\n", b"\n9,"),
+        lambda: sound.replace(b"\n7,", b"\n7x,"),
+        lambda: sound.replace(b",7\n", b",7O\n"),
+        lambda: sound.replace(b",1,", b',"1,000",', 3),
+        lambda: sound.replace(b",", b";"),
+        lambda: b"# made by hand\n" + sound,
+        lambda: b"sequence,a,b,target\n" + sound,
+        lambda: sound.replace(b",b,", b",position,"),  # all at position 1
         lambda: sound.replace(b"target", b"targ\net"),
         lambda: b"sequence,a,b,target\n" * 600,
         lambda: b",,,\n" * 600,
@@ -77,7 +87,6 @@ def _csv() -> list[Callable[[], bytes]]:
         lambda: b"sequence" + b",target" * 3 + b"\n1,2,3,4",
         lambda: _rows("", "{row}", "1", "{half}"),
         lambda: _rows("{half}", "nan", "1", "{half}"),
-        lambda: _rows("{half}", "{row}", "1", "text"),
         lambda: _rows("{half}", "9" * 400, "1", "{half}"),
         lambda: _rows("{row}", "2021-01-01", "x", "{row}"),
         lambda: b"PK\x03\x04" + sound,
@@ -102,6 +111,8 @@ def _parquet() -> list[Callable[[], bytes]]:
         pa.array([None, *number[1:]]),
         pa.array([float("inf")] * 600),
         pa.array(["x"] * 600),
+        pa.array([Decimal(1)] * 600),
+        pa.array([time()] * 600),
     ]
 
     def written(**columns: Any) -> bytes:

@@ -78,8 +78,8 @@ class Frontier(Drawn, Tabled):
         sizes = least.pivot_table(index=["task", "length"], columns="curve", values="params")
         times = sizes[MEMORISING] / sizes[ENOUGH]
         said = [
-            f"At error {table['error'].min():.0e}, one wide head takes {times.min():.1e} to "
-            f"{times.max():.1e} times the parameters of h = D heads."
+            f"At error {table['error'].min():g}, one wide head takes {_times(times.min())} to "
+            f"{_times(times.max())} times the parameters of h = D heads."
         ]
         for (task, length), here in table.groupby(["task", "length"], sort=False):
             exponent = here["exponent"].iloc[0]
@@ -89,6 +89,12 @@ class Frontier(Drawn, Tabled):
                     f"that grow at least like 1/error^{rounded_down(exponent)}."
                 )
         return "\n".join([*said, *self.notes])
+
+
+def _times(factor: float) -> str:
+    """Two digits: 2,500, or 1.3e+45 where nobody would count the places."""
+    rounded = float(f"{factor:.1e}")
+    return f"{rounded:,.0f}" if 10 <= rounded < 1e9 else f"{rounded:.2g}"
 
 
 def frontier(

@@ -9,7 +9,7 @@ v_t in [a, b] by counting levels: with n' levels of height s = (b − a)/n',
 
 within s/2: every level below the maximum counts s, those above count 0, and the one that it lies
 in something between. Where Ψ and Φ have one hidden layer the readout has the five layers of the
-theorem; the interpolants of functions in two or three dimensions are deeper.
+theorem; the interpolants of functions in two or more dimensions are deeper.
 """
 
 from collections.abc import Callable

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwise.build.maps.declared import Box
 from headwise.build.maps.known import KnownMap, MapPlan
 from headwise.build.maps.networks import known_features, known_outer
+from headwise.build.maps.sampling import Box
 from headwise.core.array_files import half_of_memory
 from headwise.core.errors import InputError, require
 from headwise.nets import ClassTokenShape

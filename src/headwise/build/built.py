@@ -17,7 +17,7 @@ from headwise.build.lengths import of_length
 from headwise.build.pattern import attention_rows
 from headwise.build.recipe import Recipe
 from headwise.core.errors import InputError, require
-from headwise.core.files import write_file
+from headwise.core.files import appearing_files, write_file
 from headwise.core.lazy import Drawn
 from headwise.core.spec import to_data
 from headwise.nets import ClassTokenNet, ClassTokenShape
@@ -25,7 +25,7 @@ from headwise.tasks.retrieval import Retrieval
 from headwise.theory.checks import shown
 
 _KEPT = 1.05  # of the rounding seen, for that of a slightly different network
-_CERTIFICATE, _SPECIFICATION = "certificate.json", "specification.json"
+CERTIFICATE, _SPECIFICATION = "certificate.json", "specification.json"
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,15 @@ class Built(Drawn):
         return attention_rows(self.net, self.task, sequences, seed)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Weights, specification and certificate; each file appears whole or not at all."""
+        """Weights, specification and certificate: all of them, or the folder is as it was."""
         heads = self.net.shape.layers[0].heads
         specification = {"task": to_data(self.task), "heads": heads, **self.recipe.to_data()}
-        files = {_SPECIFICATION: specification, _CERTIFICATE: self.certificate.to_data()}
-        self.net.save_pretrained(folder)
-        for name, data in files.items():
-            text = json.dumps(data, indent=2, ensure_ascii=False)
-            write_file(Path(folder, name), f"{text}\n")
+        files = {_SPECIFICATION: specification, CERTIFICATE: self.certificate.to_data()}
+        with appearing_files(folder, last=CERTIFICATE) as scratch:
+            self.net.save_pretrained(scratch)
+            for name, data in files.items():
+                text = json.dumps(data, indent=2, ensure_ascii=False)
+                write_file(scratch / name, f"{text}\n")
 
     def to_data(self) -> dict[str, Any]:
         """The certificate and the number of parameters, as JSON data."""

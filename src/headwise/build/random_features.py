@@ -4,13 +4,14 @@ Head h returns the x_i with the larger (k_h·x_i)(q_h·y), and the layer Σ_h a_
 best a and the error it has are known in closed form: `headwise.theory.rank.random_features`.
 """
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 
 from headwise.build.budget import check_numbers
+from headwise.core.shown import Printed
 from headwise.nets import AttentionNet, AttentionNetShape, AttentionShape
 from headwise.theory.checks import one_of, whole
 from headwise.theory.rank import fit_random_features, fit_with_short_keys
@@ -19,15 +20,37 @@ from headwise.theory.rank.random_features import MOST_HEADS
 Draw = Literal["aligned", "independent", "uniform-angle", "published"]
 
 
-@dataclass(frozen=True)
-class RandomFeaturesLayer:
+@dataclass(frozen=True, kw_only=True)
+class RandomFeaturesLayer(Printed):
     """The layer, and the mean-square error that the closed form gives it.
 
-    Of the draw "published" it is what the authors' formula gives, which is too small.
+    Of the draw "published", `error` is what the authors' formula gives, which is none of the
+    layer's; `layer_error` is.
     """
 
-    net: AttentionNet
+    net: AttentionNet = field(repr=False)
+    dim: int
+    heads: int
+    seed: int
+    draw: Draw
     error: float
+    layer_error: float
+
+    def __str__(self) -> str:
+        said = (
+            f"{self.heads:,} hard heads of rank 1 in dimension {self.dim}, draw {self.draw}, seed "
+            f"{self.seed}: mean-square error {self.error:.4f}"
+        )
+        if self.draw != "published":
+            return f"{said}, by the closed form for the best weights."
+        return (
+            f"{said} by the authors' formula, which takes keys for shorter than the heads see them;"
+            f" the layer with the weights that come of it has {self.layer_error:.4f}."
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """The layer's numbers as JSON data."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "net"}
 
 
 def random_features_layer(
@@ -56,7 +79,15 @@ def random_features_layer(
     )
     params = {"query.weight": queries, "key.weight": keys, "mix": fitted.weights}
     tensors = {name: torch.from_numpy(value).float() for name, value in params.items()}
-    return RandomFeaturesLayer(AttentionNet(shape, tensors), fitted.error)
+    return RandomFeaturesLayer(
+        net=AttentionNet(shape, tensors),
+        dim=dim,
+        heads=heads,
+        seed=seed,
+        draw=draw,
+        error=fitted.error,
+        layer_error=fitted.layer_error,
+    )
 
 
 def _directions(

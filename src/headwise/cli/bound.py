@@ -42,6 +42,9 @@ ErrorAsked = Annotated[
     float | None, typer.Option(help="Ask for the heads that this mean-square error takes.")
 ]
 HighestDegree = Annotated[int, typer.Option(help="Harmonics to count; more sharpen the bound.")]
+KernelFile = Annotated[
+    Path, typer.Option(help="An .npy file: lags × outputs × inputs of a linear target.")
+]
 
 
 ValueDiameter = Annotated[
@@ -169,9 +172,7 @@ def bands(
 
 @app.command("extraction")
 def extraction(
-    kernel: Annotated[
-        Path, typer.Option(help="An .npy file: lags × outputs × inputs of a linear target.")
-    ],
+    kernel: KernelFile,
     heads: Heads,
     head_dim: HeadDim,
     as_json: JsonOption = False,
@@ -184,6 +185,23 @@ def extraction(
     from headwise.theory.allocation import extraction_bound
 
     _show(extraction_bound(read_npy(kernel), heads, head_dim), as_json)
+
+
+@app.command("extraction-splits")
+def extraction_splits(
+    kernel: KernelFile,
+    budget: Annotated[int, typer.Option(help="Heads × dimension of a head.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Few wide heads or many narrow ones at a linear target: what is forbidden, what is reached.
+
+    Example: `headwise bound extraction-splits --kernel kernel.npy --budget 32`
+    """
+    from headwise.core.array_files import read_npy
+    from headwise.theory import allocation
+
+    found = allocation.extraction_splits(read_npy(kernel), budget)
+    print(found.to_json() if as_json else fit(found))
 
 
 @app.command("saturation")

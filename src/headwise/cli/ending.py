@@ -50,6 +50,7 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     _accept_any_encoding()
     try:
         with _signals_as_ctrl_c(), _written_out():
+            _check_folder()
             command()
     except InputError as error:
         _say(error)
@@ -57,7 +58,9 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except WorkLost as error:
         _say(error)
         sys.exit(WORK_LOST)
-    except MemoryError:
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _of_memory(error):
+            raise
         _say("there is not enough memory for this; a smaller model, fewer tokens or jobs help")
         sys.exit(WORK_LOST)
     except BrokenPipeError:
@@ -75,6 +78,22 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         _say("stopped")
         sys.exit(STOPPED)
+
+
+def _of_memory(error: Exception) -> bool:
+    """Did memory run out? The system's loader and torch have words of their own for that."""
+    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory")
+    return isinstance(error, MemoryError) or any(each in str(error).lower() for each in words)
+
+
+def _check_folder() -> None:
+    """Libraries end the process, with words of their own, where the folder it is in is gone."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise InputError(
+            f"the folder that this command was started in cannot be used: {reason(error)}"
+        ) from error
 
 
 @contextmanager
@@ -148,11 +167,14 @@ def _signals_as_ctrl_c() -> Iterator[None]:
 
 
 def _accept_any_encoding() -> None:
-    r"""Characters that the terminal's encoding lacks are written as \uXXXX, which JSON reads."""
+    r"""Characters that the terminal's encoding lacks are written as \uXXXX, which JSON reads.
+
+    UTF-8 lacks halves of a pair, as which Python reads the bytes of a name that is not UTF-8.
+    """
     codecs.register_error("headwise", _as_escapes)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None and not stream.encoding.lower().startswith("utf"):
+        if reconfigure is not None:
             reconfigure(errors="headwise")
 
 

@@ -5,7 +5,10 @@ bytes tell, so that this advice reaches nobody.
 """
 
 import os
+from collections import Counter
 from pathlib import Path
+from typing import IO
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -20,24 +23,39 @@ def read_npy(path: str | Path) -> np.ndarray:
     _check_begin(Path(path), ".npy")
     _check_size(Path(path), Path(path).stat().st_size)
     try:
-        array: np.ndarray = np.load(path, allow_pickle=False)
+        with Path(path).open("rb") as file:
+            return _array(file)
     except Exception as error:  # a damaged header raises what its parser does, or asks for memory
         raise InputError(f"{path} cannot be read as an .npy file: {error}") from error
-    return array
 
 
 def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file by name."""
     _check_begin(Path(path), ".npz")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            _check_size(Path(path), sum(entry.file_size for entry in archive.zip.infolist()))
-            arrays = {name: archive[name] for name in archive.files}
-        others = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
-        require(not others, f"{', '.join(others)[:80]} in it is no array")
-        return arrays
+        with ZipFile(path) as archive:
+            _check_size(Path(path), sum(entry.file_size for entry in archive.infolist()))
+            entries = archive.namelist()
+            others = [name for name in entries if not name.endswith(".npy")]
+            require(not others, f"{', '.join(others)[:80]} in it is no array")
+            name, count = Counter(entries).most_common(1)[0] if entries else ("", 0)
+            require(count <= 1, f"it holds {count} arrays of the name {name.removesuffix('.npy')}")
+            arrays = {}
+            for entry in archive.infolist():
+                with archive.open(entry) as file:
+                    arrays[entry.filename.removesuffix(".npy")] = _array(file)
+                    told = file.tell() == entry.file_size
+                require(told, f"{entry.filename} is not as long as the archive tells")
+            return arrays
     except Exception as error:  # numpy raises zip, zlib, memory, value and type errors
         raise InputError(f"{path} cannot be read as an .npz file: {error}") from error
+
+
+def _array(file: IO[bytes]) -> np.ndarray:
+    """The array in an open file, and nothing after it: two of them could be one torn in two."""
+    array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+    require(not file.read(1), "bytes follow the array that its first line tells of")
+    return array
 
 
 def _check_size(path: Path, size: int) -> None:

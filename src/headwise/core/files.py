@@ -37,8 +37,9 @@ def appearing(path: str | Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         scratch.chmod(0o666 & ~_umask())
         scratch.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {reason(error)}") from error
+    except Exception as error:
+        _blame_the_disk(path, error)
+        raise
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -48,17 +49,50 @@ def appearing_folder(folder: str | Path) -> Iterator[Path]:
     """A scratch folder that becomes `folder`, which must be new, when all went well."""
     folder = Path(folder)
     check_new_folder(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder.parent))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot write {folder}: {reason(error)}") from error
-    try:
+    with _scratch_folder(folder.parent, folder) as scratch:
         yield scratch
         scratch.chmod(0o777 & ~_umask())
         scratch.replace(folder)
-    except OSError as error:
-        raise InputError(f"cannot write {folder}: {reason(error)}") from error
+
+
+@contextmanager
+def appearing_files(folder: str | Path, last: str) -> Iterator[Path]:
+    """A scratch folder whose files get into `folder`, new or not, when all of them are written.
+
+    `last` is the file that vouches for the others: it goes first where an old one is replaced, and
+    comes last.
+    """
+    folder = Path(folder)
+    if not is_folder(folder):
+        with appearing_folder(folder) as scratch:
+            yield scratch
+        return
+    with _scratch_folder(folder, folder) as scratch:
+        yield scratch
+        written = sorted(scratch.iterdir(), key=lambda path: path.name == last)
+        places = {path: _place_to_write(folder / path.name) for path in written}
+        for place in places.values():
+            require(not is_folder(place), f"cannot write {place}: it is a folder")
+        (folder / last).unlink(missing_ok=True)
+        for path, place in places.items():
+            path.replace(place)
+
+
+@contextmanager
+def _scratch_folder(parent: Path, meant: Path) -> Iterator[Path]:
+    """A folder that is gone afterwards; errors are said of the one that is meant."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".writing-", dir=parent))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot write {meant}: {reason(error)}") from error
+    try:
+        yield scratch
+    except InputError as error:
+        raise InputError(str(error).replace(str(scratch), str(meant))) from error
+    except Exception as error:
+        _blame_the_disk(meant, error)
+        raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -147,6 +181,13 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+def _blame_the_disk(path: Path, error: Exception) -> None:
+    """A sentence for errors of the disk; libraries in Rust have types of their own for them."""
+    foreign = "os error" in str(error) and not isinstance(error, InputError)
+    if isinstance(error, OSError) or foreign:
+        raise InputError(f"cannot write {path}: {reason(error)}") from error
 
 
 def _place_to_write(path: Path) -> Path:

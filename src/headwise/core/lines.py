@@ -21,10 +21,14 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 def in_columns(cells: Sequence[Sequence[str]], keys: int = 1) -> list[str]:
     """A table, aligned to the right; what is wider than the terminal goes on below.
 
-    The first `keys` columns, which say what a row is, stand again beside each part.
+    The first `keys` columns, which say what a row is, stand again beside each part. Where they
+    leave no room for another beside them, a row is a paragraph.
     """
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     keys = min(keys, len(widths))
+    beside = sum(widths[:keys]) + len(_GAP) * keys + max(widths[keys:], default=0)
+    if beside > _columns():
+        return [line for row in cells[1:] for line in _keyed_paragraph(cells[0], row, keys)]
     lines: list[str] = []
     first = keys
     while first < len(widths) or not lines:
@@ -89,6 +93,16 @@ def _paragraph(head: Sequence[str], row: Sequence[str]) -> list[str]:
         if cell
     ]
     return [row[0], *(line for lines in said for line in lines)]
+
+
+def _keyed_paragraph(head: Sequence[str], row: Sequence[str], keys: int) -> list[str]:
+    """What the row is, then its numbers below, each with its title."""
+    pairs = zip(head, row, strict=True)
+    said = [f"{title}: {cell}" if title else cell for title, cell in pairs]
+    return [
+        *_wrap("; ".join(said[:keys]), _columns()),
+        *_wrap("; ".join(said[keys:]), _columns(), "  ", "    "),
+    ]
 
 
 def _wrapped_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:

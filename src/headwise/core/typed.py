@@ -7,6 +7,7 @@ something multiplies by it, as a traceback. Here it is found where it is read, a
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
+from math import isfinite
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 _WORDS: dict[Any, str] = {
@@ -36,7 +37,8 @@ def fits(value: Any, wanted: Any) -> bool:
     if wanted is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if wanted is float:
-        return isinstance(value, float) or (fits(value, int) and abs(value) <= _EXACT)
+        whole = fits(value, int) and abs(value) <= _EXACT
+        return whole or (isinstance(value, float) and isfinite(value))
     if wanted in _WORDS:
         return isinstance(value, wanted)
     origin, parts = get_origin(wanted), get_args(wanted)

@@ -62,12 +62,14 @@ def conduct(
     *,
     deadline: Deadline = Deadline(),  # noqa: B008  (a value)
     fail_fast: bool = False,
+    in_order: bool = False,
 ) -> StudyState:
     """Bring the store to hold every run of the parts. What it holds already is not run again.
 
     `owner` is for whom the runs are done: "study/…" or, for trials of a plan, "plan". A run that
     fails is stored as failed, and the others go on; with `fail_fast` nothing is tried twice and
-    the first failure is raised. Runs that failed before are tried again. After the deadline it
+    the first failure is raised. Runs that failed before are tried again. The most expensive runs go
+    first, which balances workers; `in_order` as they are given. After the deadline it
     stops; the state that it returns says whether that was before the end. Beside the store lies a
     folder with checkpoints of long runs while they are not finished.
     """
@@ -75,7 +77,7 @@ def conduct(
     store.plan(owner, tier, {name: [run.key for run in part] for name, part in parts.items()})
     known = store.keys()
     missing = [run for key, run in runs.items() if key not in known]
-    work = _Work(store, jobs(missing), len(runs), len(runs) - len(missing), on_state)
+    work = _Work(store, jobs(missing, in_order), len(runs), len(runs) - len(missing), on_state)
     work.say()
     if not missing or deadline.left <= 0:
         return work.state()

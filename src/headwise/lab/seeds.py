@@ -86,7 +86,7 @@ class SeedGroups:
         seeds = np.concatenate([np.arange(len(rows)) for rows in self.groups])
         for _ in range(count):
             rows, noise = self._drawn(rng, widths)
-            found = self.table.iloc[rows]
+            found = self.table.iloc[rows].reset_index(drop=True)  # a claim may look rows up by it
             moved = errors[rows] * np.exp(noise) if self.ratio else errors[rows] + noise
             found["seed"], found["error"] = seeds, moved
             yield found

@@ -9,8 +9,9 @@ can be made from the file alone and neither trips over the other's rows.
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, fields
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -90,6 +91,11 @@ class Store:
             new or version == SCHEMA_VERSION,
             f"{self.path} was written by an older headwise (schema {version}, this one has "
             f"{SCHEMA_VERSION}); run again into another store",
+        )
+        require(
+            new or _made_of(database) == _own_tables(),
+            f"{self.path} was changed: a headwise store has the tables runs and planned as "
+            "headwise makes them, no view and no trigger; run again into another store",
         )
         if write:
             database.execute("PRAGMA journal_mode = WAL")
@@ -232,6 +238,22 @@ def damaged_row(key: str, why: Exception) -> InputError:
         f"a row of the store was changed or is damaged (key {key:.64}): {why}; delete it with "
         f"DELETE FROM runs WHERE key = {key[:64]!r}, and run again"
     )
+
+
+def _made_of(database: sqlite3.Connection) -> set[str]:
+    """The statements that a database was made by; its types hold for every row, for it is STRICT.
+
+    What SQLite adds by itself does not count.
+    """
+    query = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+    return {" ".join(str(statement).split()) for (statement,) in database.execute(query)}
+
+
+@cache
+def _own_tables() -> set[str]:
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(_SCHEMA)
+        return _made_of(empty)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from headwise.core.intervals import Interval
 
+_EXACT = 2.0**53  # whole numbers below are floats without loss
 STUCK = 10.0  # a seed whose error is this many times the best seed's did not train
 
 
@@ -37,8 +38,8 @@ def _statistics(errors: np.ndarray, geometric: bool) -> dict[str, float | int]:
     if geometric:
         above_zero = errors[errors > 0]
         stuck = int((errors > STUCK * above_zero.min(initial=np.inf)).sum())
-        if len(above_zero) < len(errors):  # the geometric mean with a zero is zero, and no interval
-            mean, low, high = 0.0, np.nan, np.nan
+        if len(above_zero) < len(errors):  # with a zero it is zero, and there is no interval
+            mean, low, high = 0.0 if (errors >= 0).all() else np.nan, np.nan, np.nan
         else:
             found = Interval.of(np.log(errors))
             mean, low, high = np.exp([found.mean, found.low, found.high])
@@ -62,4 +63,6 @@ def mean_error(errors: np.ndarray, geometric: bool = True) -> float:
 
 def readable_value(value: object) -> str:
     """4.0 is 4: a column that not all runs have has become one of floats."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < _EXACT else f"{value:g}"

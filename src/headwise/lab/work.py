@@ -41,8 +41,11 @@ class Record:
     finished: str
 
 
-def jobs(runs: Iterable[Run]) -> list[list[Run]]:
-    """Runs that are worth training together, most expensive job first (it balances workers)."""
+def jobs(runs: Sequence[Run], in_order: bool = False) -> list[list[Run]]:
+    """Runs that are worth training together, most expensive job first (it balances workers).
+
+    `in_order`: the job first that holds the first run.
+    """
 
     def company(run: Run) -> str:
         together = kind_of(run).together(run)
@@ -52,6 +55,9 @@ def jobs(runs: Iterable[Run]) -> list[list[Run]]:
 
     ordered = sorted(runs, key=company)
     groups = [list(group) for _, group in groupby(ordered, company)]
+    if in_order:
+        places = {run.key: place for place, run in enumerate(runs)}
+        return sorted(groups, key=lambda group: min(places[run.key] for run in group))
     return sorted(groups, key=lambda group: -cost(group))
 
 

@@ -23,6 +23,7 @@ from headwise.nets.attention import causal_attention, project
 from headwise.nets.base import LayeredShape, Net
 from headwise.nets.layers import ParameterShapes, Params, Stream, linear, merge_heads
 from headwise.nets.positions import rotate, rotation
+from headwise.nets.rms import rms_norm
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants import Variant, find_variant
 from headwise.nets.variants.mixing import mix_heads, sight
@@ -31,7 +32,6 @@ from headwise.nets.variants.plain import PlainHeads
 
 Positions = Literal["learned", "rope", "none"]
 
-_EPSILON = 1e-6  # of the norms
 _ATTENTION_MAPS = ".qkv.weight", ".out.weight"
 
 
@@ -263,15 +263,14 @@ def _look_up(
 
 
 def _norm(params: Params, name: str, stream: Stream) -> Stream:
-    gain = params[f"{name}.weight"][:, None, None]
-    return functional.rms_norm(stream, stream.shape[-1:], eps=_EPSILON) * gain
+    return rms_norm(stream, params[f"{name}.weight"][:, None, None])
 
 
 def _head_norm(
     params: Params, name: str, vectors: Float[Tensor, "members batch heads length rank"]
 ) -> Float[Tensor, "members batch heads length rank"]:
     gain = params[f"{name}.weight"][:, None, :, None]  # (members, 1, heads, 1, rank)
-    return functional.rms_norm(vectors, vectors.shape[-1:], eps=_EPSILON) * gain
+    return rms_norm(vectors, gain)
 
 
 class DecoderNet(Net[DecoderShape]):

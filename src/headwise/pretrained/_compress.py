@@ -1,15 +1,16 @@
 """`compress`: plan, apply, judge: a smaller model and the truth about it."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_share, check_weights
+from headwise.pretrained.checks import check_finite, check_share, check_weights, ruins
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -34,7 +35,7 @@ from headwise.pretrained.text.material import (
     material_for,
 )
 from headwise.pretrained.text.options import check_options
-from headwise.pretrained.trial import tried
+from headwise.pretrained.trial import least_damaging, tried
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
 _TRIED = 0.5  # of the planning
@@ -176,14 +177,17 @@ def _chosen(
     batches = material.calibration
     if goal.searches:
         if goal.method == "fisher":
-            middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-            measurement = tried(model, measurement, middle, batches, trying)
+            with suppress(InputError):  # a model too small for that share is searched untried
+                middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
+                measurement = tried(model, measurement, middle, batches, trying)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
         if goal.plan is None and goal.method == "fisher":
             measurement = tried(model, measurement, plan, batches, trying)
-            plan = goal.plan_for(model, measurement)
+            plans = [goal.plan_for(model, measurement), plan]
+            if plans[0].layers != plan.layers:
+                plan = least_damaging(model, measurement, plans, batches)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None:
         check_share(plan, measurement)
@@ -233,6 +237,6 @@ def _judged(
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
-        warnings=list(material.warnings),
+        warnings=[*material.warnings, *ruins(judged)],
         tokenizer=subject.tokenizer,
     )

@@ -10,7 +10,7 @@ from headwise.core.errors import require
 from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.comparing import Objective
+from headwise.pretrained.measure.comparing import Objective, OneForAll
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
@@ -19,6 +19,8 @@ from headwise.pretrained.speed import Pairwise, latency
 from headwise.pretrained.text.calibration import Sample, to_device, token_count
 
 _CONTEXT = 256  # tokens before the one whose FLOPs are counted
+_MOST = 0.5  # of what one answer for all inputs loses: beyond it a model is called ruined
+_SEEN = 1e-6  # less damage is rounding
 _JUDGED = 0.7  # how far along the work is when quality is known, and speed is not
 
 
@@ -33,6 +35,7 @@ class TextVerdict:
     documents: int
     tokens: int
     loss: Pairwise | None  # nats a token, of language models
+    one_for_all: float | None = None  # damage of one answer to all inputs, if there could be one
 
     def __str__(self) -> str:
         said = f"{self.damage:.4f}"
@@ -41,6 +44,12 @@ class TextVerdict:
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
+
+    @property
+    def ruined(self) -> bool:
+        """Whether the model lost most of what it told inputs apart by."""
+        most = self.one_for_all
+        return most is not None and self.damage > max(_MOST * most, _SEEN)
 
 
 @dataclass
@@ -166,9 +175,12 @@ def quality(
     device = next(original.parameters()).device
     names = sample.documents or _each_alone(sample)
     sums: dict[int, torch.Tensor] = {}
+    one_for_all = OneForAll(objective)
     for count, inputs in enumerate(to_device(sample.batches, device), start=1):
         with evaluating(original, compressed):
-            compared = objective.compare(original(**inputs), compressed(**inputs), inputs)
+            outputs = original(**inputs)
+            compared = objective.compare(outputs, compressed(**inputs), inputs)
+        one_for_all.see(outputs, inputs)
         losses = (
             torch.zeros(2, len(compared.damage)) if compared.losses is None else compared.losses
         )
@@ -189,6 +201,7 @@ def quality(
         documents=len(sums),
         tokens=token_count(sample.batches),
         loss=loss,
+        one_for_all=one_for_all.damage,
     )
 
 

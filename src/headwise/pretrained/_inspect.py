@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headwise.core.files import check_page
 from headwise.core.progress import OnProgress, part_of, quiet
+from headwise.pretrained.adapters.base import stacks_of
 from headwise.pretrained.checks import check_weights
 from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spectra
 from headwise.pretrained.findings import findings
@@ -91,6 +92,8 @@ def inspect(
         watched = few_tokens(material.calibration, *_WATCHED)
         watches = watch_heads(subject.model, measurement, watched, part)
         heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
+        if stacks := stacks_of(measurement.sites):
+            heads["stack"] = heads["layer"].map(stacks)
         heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
         if measurement.sites[0].causal:
             heads["cache_bytes"] = _cache_bytes(heads, measurement, subject.model)

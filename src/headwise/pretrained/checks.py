@@ -41,6 +41,16 @@ def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     )
 
 
+def ruins(evaluation: Evaluation) -> list[str]:
+    """A warning for each text on which little is left of the model."""
+    return [
+        f"the compressed model is ruined on {verdict.text}: its damage is {verdict.damage:.4g}, "
+        f"and one answer for all inputs, whatever they are, would lose {verdict.one_for_all:.4g}"
+        for verdict in evaluation.verdicts
+        if verdict.ruined
+    ]
+
+
 def check_finite(evaluation: Evaluation) -> None:
     """Refuse a compressed model whose outputs are not numbers."""
     for verdict in evaluation.verdicts:

@@ -115,6 +115,9 @@ class Compressed(Shown):
             f"damage on {each.text}: {each}, {each.documents} documents, {each.tokens:,} tokens"
             for each in others
         ]
+        if first.one_for_all is not None:
+            most = f"{first.one_for_all:.4f} is what one answer for all inputs would lose"
+            said.append(f"for scale: {most}")
         said += [f"warning: {warning}" for warning in self.warnings]
         said.append(f"calibrated on {self.calibration}; the verdicts hold for texts like these")
         if self.certificates:

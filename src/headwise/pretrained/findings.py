@@ -50,6 +50,8 @@ def _by_depth(heads: pd.DataFrame, errors: pd.DataFrame) -> str:
     by_layer = at_size.groupby("layer")["change"].mean()
     if len(by_layer) < 3:
         return "with fewer than three layers, depth cannot be compared"
+    if "stack" in heads:
+        return f"layers of several stacks ({_stacks(heads)}): their numbers are no depths"
     result = stats.spearmanr(at_size["layer"], at_size["change"])
     rho, p = float(result.statistic), float(result.pvalue)
     spread = ", ".join(f"{value:.0%}" for value in by_layer)
@@ -64,11 +66,19 @@ def _by_depth(heads: pd.DataFrame, errors: pd.DataFrame) -> str:
     )
 
 
+def _stacks(heads: pd.DataFrame) -> str:
+    """Which layers belong to which stack."""
+    layers = heads.drop_duplicates("layer").groupby("stack", sort=False)["layer"]
+    return "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in layers)
+
+
 def _by_length(errors: pd.DataFrame) -> str:
     size = sorted(errors["size"].unique())[len(errors["size"].unique()) // 3]
     by_length = errors[errors["size"] == size].groupby("length")["change"].mean()
     if len(by_length) < 2:
         return "one sequence length only: saturation with length was not measured"
+    if not (by_length > 0).all():
+        return f"at {size} dimensions the heads' outputs do not change: there is nothing to compare"
     slope = np.polyfit(np.log(by_length.index.to_numpy(float)), np.log(by_length), 1)[0]
     trend = "falls" if slope < -0.05 else "rises" if slope > 0.05 else "does not change"
     numbers = ", ".join(f"{change:.1%} at {length}" for length, change in by_length.items())
@@ -84,6 +94,9 @@ def _importance(heads: pd.DataFrame) -> str:
     ranked = heads.sort_values(column)
     least, most = ranked.iloc[0], ranked.iloc[-1]
     total = float(ranked[column].clip(lower=0).sum())
+    if len(heads) == 1 or not total > 0:
+        named = "the one head" if len(heads) == 1 else "any head"
+        return f"removing {named} raises the loss by {most[column]:.3g} at most: importance {how}"
     half = int((ranked[column].clip(lower=0)[::-1].cumsum() < total / 2).sum()) + 1
     return (
         f"{half} of {len(heads)} heads carry half of the importance ({how}); most: layer "
@@ -93,6 +106,8 @@ def _importance(heads: pd.DataFrame) -> str:
 
 
 def _redundancy(heads: pd.DataFrame) -> str:
+    if heads.groupby("layer").size().max() == 1:
+        return "every layer has one head: no two could write the same output"
     close = heads[heads["similarity"] > 0.9]
     if close.empty:
         return "no two heads of a layer write nearly the same output (cosine above 0.9)"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from headwise.core.errors import InputError
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained._evaluate import quality
 from headwise.pretrained.measure.measurement import Measurement
@@ -32,18 +33,20 @@ def smallest_plan(
     def at(share: float) -> CompressionPlan:
         return make_plan(measurement, Budget(share), goal.method, goal.uniform, goal.fast)
 
-    def passes(plan: CompressionPlan, sample: Sample) -> bool:
+    def passes(share: float, sample: Sample) -> bool:
         nonlocal done
-        smaller = apply_plan(model, measurement, plan)
         done += 1
-        share = done / (_STEPS + 1 + _MORE_STEPS)
-        on_progress(share, "searching for the smallest model")
+        try:
+            smaller = apply_plan(model, measurement, at(share))
+        except InputError:  # less than the least that the model can keep
+            return False
+        on_progress(done / (_STEPS + 1 + _MORE_STEPS), "searching for the smallest model")
         return quality(model, smaller, measurement.objective, sample).damage <= limit
 
     some, every = Sample(material.held_out[::2], "", material.documents[::2]), material.samples[0]
-    share = _smallest_share(lambda share: passes(at(share), some), 0.05, _STEPS)
-    if share < 1 and not passes(at(share), every):
-        share = _smallest_share(lambda share: passes(at(share), every), share, _MORE_STEPS)
+    share = _smallest_share(lambda share: passes(share, some), 0.05, _STEPS)
+    if share < 1 and not passes(share, every):
+        share = _smallest_share(lambda share: passes(share, every), share, _MORE_STEPS)
     on_progress(1.0, "searching for the smallest model")
     return at(share)
 

@@ -68,7 +68,7 @@ def _with_a_filled_cache(
     """One more token after a long context, where the cache is the cost, if there is a cache."""
     longest = longest_input(original) or _CONTEXT
     context, batch = min(_CONTEXT, longest - 64), _BATCH
-    if context < 64:
+    if context < 64 or getattr(original.config, "is_encoder_decoder", False):
         return {}
     token = sum(
         layer.keys[0].numel() + layer.values[0].numel()

@@ -9,20 +9,23 @@ how much the curves there are wrong.
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import inf, isfinite
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from headwise.core.progress import OnProgress, quiet
+from headwise.pretrained._evaluate import quality
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.apply import replace_attention
 from headwise.pretrained.model.cut import cut_layer
+from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
-from headwise.pretrained.text.calibration import few_tokens, to_device
+from headwise.pretrained.text.calibration import Sample, few_tokens, to_device
 
 _TOKENS = 40_000  # through the model in all
 _FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
@@ -57,6 +60,26 @@ def tried(
         on_progress(done / len(cuts), "trying each cut alone")
     curves = [_scaled(each, scale) for each, scale in zip(measurement.curves, scales, strict=True)]
     return replace(measurement, curves=curves)
+
+
+def least_damaging(
+    model: Any,
+    measurement: Measurement,
+    plans: list[CompressionPlan],
+    batches: list[dict[str, Tensor]],
+) -> CompressionPlan:
+    """The plan that does least on calibration text as a whole.
+
+    A curve is corrected at one size, each cut alone; a plan made from such curves may be worse.
+    """
+    sample = Sample(few_tokens(batches, _MOST, _LENGTH), "calibration text")
+
+    def damage(plan: CompressionPlan) -> float:
+        smaller = apply_plan(model, measurement, plan)
+        found = quality(model, smaller, measurement.objective, sample).damage
+        return found if isfinite(found) else inf
+
+    return min(plans, key=damage)
 
 
 class _Trial:

@@ -1,5 +1,7 @@
 """Charts of a compression: loss against size, what is left of layers and heads."""
 
+from typing import Literal
+
 import altair as alt
 import pandas as pd
 
@@ -69,6 +71,8 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
         ]
     )
     mark = alt.Chart(chosen).encode(x=x, y=y)
+    # Damage falls to the right: there, above the point, is room, but for the last sixth.
+    side: Literal["left", "right"] = "left" if chosen["kept"][0] < 1 - (1 - least) / 6 else "right"
     zero = alt.Chart(pd.DataFrame({"damage": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
     return alt.layer(
         zero.encode(y=y),
@@ -79,7 +83,9 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
         measured.mark_line(strokeWidth=2.5).encode(y=y),
         measured.mark_point(filled=True, size=65, opacity=1).encode(y=y),
         mark.mark_point(shape="diamond", size=220, filled=True, color=ORANGE, opacity=1),
-        mark.mark_text(align="right", dx=-12, dy=-12, fontSize=15, color=GREY)
+        mark.mark_text(
+            align=side, dx=12 if side == "left" else -12, dy=-12, fontSize=15, color=GREY
+        )
         .encode(text="label:N")
         .properties(name="note_chosen"),
     ).properties(width=460, height=340)

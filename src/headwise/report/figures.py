@@ -13,21 +13,20 @@ from headwise.lab.result import StudyResult
 from headwise.lab.study import Figure, IntervalFigure
 from headwise.lab.summary import STUCK, readable_value
 from headwise.report.intervals import draw_intervals, group_colours, interval_panels
-from headwise.report.lines.names import line_name
-from headwise.report.lines.panels import LineData, panels
+from headwise.report.lines.legend import Swatch, known_values, legend, legend_title
+from headwise.report.lines.panels import LineData, named_lines, panels
 from headwise.report.lines.references import lone_labels, said_of_points
-from headwise.report.lines.style import LineStyle, axis_ends, finite_ends, ordered_values
+from headwise.report.lines.style import (
+    LineStyle,
+    axis_ends,
+    comparable,
+    finite_ends,
+    ordered_values,
+)
 from headwise.report.theme import finished, panel_title
 
-
-@dataclass(frozen=True)
-class Swatch:
-    """An entry of a page's legend: a line's colour, or a grey reference's dash pattern."""
-
-    value: str
-    label: str
-    colour: str = ""
-    dash: str = ""
+_TOO_LOW = {"zero": "of exactly 0", "negative": "below 0"}
+"""States of a seed whose error a logarithmic axis has no place for, and how a caption says it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def not_drawn(result: StudyResult) -> list[str]:
     for figure in result.study.figures:
         if isinstance(figure, IntervalFigure) or figure.name in result.charts:
             continue
-        runs = result.table[result.table["part"].isin(list(figure.panels))]
+        runs = figure.drawn(result.table)
         errors = runs["error"].to_numpy(float)
         if len(errors):
             said.append(f"“{figure.title}” is not drawn: {_without_a_place(errors)}.")
@@ -88,16 +87,17 @@ def _draw(result: StudyResult, figure: Figure | IntervalFigure) -> DrawnFigure |
 def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> DrawnFigure | None:
     height = "error_mean" if result.study.score == "mean" else "error_min"
     positive = result.error.compared_by == "ratio"
-    shown = points[points[height].notna() & ((points[height] > 0) | (not positive))]
-    shown = _in_order(result, figure, shown)
     seeds = _seeds(result, figure)
     notes = _notes(result, figure, points)
+    points, seeds, notes = comparable(figure, points, seeds, notes)
+    shown = _in_order(result, figure, _drawable(points, height, positive))
     ends = finite_ends(shown, seeds, height, positive)
     if ends is None:
         return None
-    ours = shown[shown["source"] != "reference"]
-    labels = tuple(dict.fromkeys(shown["label"].dropna())) if "label" in shown else ()
-    lone = lone_labels(shown, figure.x)
+    known = shown[shown[height].notna()]
+    ours = known[known["source"] != "reference"]
+    labels = tuple(dict.fromkeys(known["label"].dropna())) if "label" in known else ()
+    lone = lone_labels(known, figure.x)
     style = LineStyle(
         figure=figure,
         x=result.column(figure.x),
@@ -106,11 +106,13 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
         score=result.study.score,
         domain=ends,
         values=tuple(ordered_values({*ours[figure.colour].dropna().tolist()})),
+        known=known_values(result, figure, ours),
         labels=tuple(label for label in labels if label not in lone),
         points=lone,
-        last=ordered_values({*shown[figure.x].dropna().tolist()})[-1],
+        last=ordered_values({*known[figure.x].dropna().tolist()})[-1],
     )
-    data = LineData(shown, _placed(seeds, *axis_ends(style)), notes)
+    seeds = _placed(seeds, *axis_ends(style))
+    data = LineData(named_lines(style, shown), named_lines(style, seeds), notes)
     columns = 2 if shown["panel"].nunique() > 1 else 1
     printed = [
         panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
@@ -123,19 +125,29 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
         chart,
         points,
         {
-            "" if len(on_page) == 1 and figure.facet is None else title: finished(panel)
+            "" if len(figure.panels) == 1 and figure.facet is None else title: finished(panel)
             for title, panel in on_page.items()
         },
-        _legend(style),
-        "" if figure.colour == "part" or len(style.values) == 1 else style.colour.label,
+        legend(style),
+        legend_title(style),
         caption,
     )
+
+
+def _drawable(points: pd.DataFrame, height: str, positive: bool) -> pd.DataFrame:
+    """What has a place on the axis; of our own settings without one, the gap that they leave.
+
+    A line that went on from neighbour to neighbour would show an error where there is none.
+    """
+    here = points[height].notna() & ((points[height] > 0) | (not positive))
+    ours = points["source"] == "this run"
+    return points.assign(**{height: points[height].where(here)})[here | ours]
 
 
 def _placed(seeds: pd.DataFrame, low: float, high: float) -> pd.DataFrame:
     """The seeds, those without a place on the axis at its ends."""
     errors = seeds["error"].mask(seeds["state"] == "diverged", high)
-    placed = seeds.assign(error=errors.mask(seeds["state"] == "zero", low))
+    placed = seeds.assign(error=errors.mask(seeds["state"].isin(list(_TOO_LOW)), low))
     return placed.dropna(subset="error")
 
 
@@ -149,41 +161,19 @@ def _read_as(style: LineStyle, data: LineData) -> str:
         said.append(f"×: a seed that is stuck, {STUCK:.0f}× or more above the best.")
     if "diverged" in states:
         said.append("Orange × at the top: a seed that diverged.")
-    if "zero" in states:
-        said.append("Triangle at the bottom: an error of exactly 0, below any logarithmic axis.")
+    low = [words for state, words in _TOO_LOW.items() if state in states]
+    if low:
+        said.append(f"Triangle at the bottom: an error {' or '.join(low)}, below any such axis.")
     if (data.points["source"] == "published").any():
         said.append("Dotted: published.")
     said += said_of_points(style.points)
     return " ".join(said)
 
 
-def _legend(style: LineStyle) -> tuple[Swatch, ...]:
-    named = dict(zip(style.colours, style.values, strict=True))
-    lines = (
-        []
-        if style.figure.facet == style.figure.colour
-        else [
-            Swatch(text, _swatch_name(style, named[text]), colour)
-            for text, colour in style.colours.items()
-        ]
-    )
-    grey = [
-        Swatch("", label, dash=" ".join(map(str, dash))) for label, dash in style.dashes.items()
-    ]
-    return (*lines, *grey)
-
-
-def _swatch_name(style: LineStyle, value: object) -> str:
-    """Beside the legend's title, a number stands alone."""
-    if len(style.values) == 1:
-        return f"this run, {line_name(style, value)}"
-    return line_name(style, value) if style.figure.colour == "part" else readable_value(value)
-
-
 def figure_data(result: StudyResult, figure: Figure) -> pd.DataFrame:
     """Everything that the figure draws: one row a point, ours, published and references."""
     summary = result.summary
-    ours = summary[summary["part"].isin(list(figure.panels))].assign(source="this run")
+    ours = figure.drawn(summary).assign(source="this run")
     if figure.references is not None:
         return _with_panels(result, figure, _with_references(ours, figure.references(ours)))
     published = result.published
@@ -227,7 +217,7 @@ def _in_order(result: StudyResult, figure: Figure, rows: pd.DataFrame) -> pd.Dat
 
 def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:
     """One row a run of the figure's parts: its error, and whether it is stuck or diverged."""
-    runs = result.table[result.table["part"].isin(list(figure.panels))]
+    runs = figure.drawn(result.table)
     settings = ["part", *result.study.settings]
     ratio = result.error.compared_by == "ratio"
     above_zero = runs["error"].where(runs["error"] > 0)
@@ -236,7 +226,7 @@ def _seeds(result: StudyResult, figure: Figure) -> pd.DataFrame:
     state = pd.Series("trained", runs.index)
     if ratio:
         state = state.mask(runs["error"] > STUCK * best, "stuck")
-        state = state.mask(runs["error"] <= 0, "zero")
+        state = state.mask(runs["error"] == 0, "zero").mask(runs["error"] < 0, "negative")
     state = state.mask(lost, "diverged")
     columns = list(dict.fromkeys([*settings, *figure.columns, "seed", "error"]))
     return _with_panels(result, figure, runs[columns].assign(state=state))

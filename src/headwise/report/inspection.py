@@ -4,9 +4,11 @@ import altair as alt
 import pandas as pd
 
 from headwise.pretrained.inspection import Inspection
+from headwise.report.lines.style import in_lines
 from headwise.report.theme import BLUE, GREY, ORANGE, SCHEME, finished, ordered
 
 _STEP = 26
+_NAMED = 16  # lines that a legend names; of more it shows the scale
 
 
 def heat_map(
@@ -34,27 +36,27 @@ def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
 
 def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart, str]]:
     """The charts with lines: title, chart and caption by name."""
-    damage = {}
+    drawn = {}
     if not inspection.sizes.empty:
-        damage["damage"] = (
+        drawn["damage"] = (
             "What a smaller attention would cost",
             damage_by_size(inspection),
             "Line: predicted from gradients. Points: measured on held-out data, with 95 % "
             "intervals over documents.",
         )
     range_of = "Lines: mean over a layer's heads; bars: from the head that changes least to most."
-    return damage | {
-        "change_by_size": (
-            "How far heads' outputs move when dimensions are cut",
-            saturation_by_size(inspection),
-            range_of,
-        ),
-        "change_by_length": (
+    drawn["change_by_size"] = (
+        "How far heads' outputs move when dimensions are cut",
+        saturation_by_size(inspection),
+        range_of,
+    )
+    if inspection.errors["length"].nunique() > 1:
+        drawn["change_by_length"] = (
             "How that depends on the length of the sequence",
             saturation_by_length(inspection),
             range_of,
-        ),
-    }
+        )
+    return drawn
 
 
 def draw(inspection: Inspection) -> alt.ConcatChart:
@@ -82,7 +84,7 @@ def heat_maps(inspection: Inspection) -> dict[str, alt.Chart]:
 def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     """Damage by the share of the attention's parameters kept: predicted, and measured points."""
     sizes = inspection.sizes
-    title = f"damage: {inspection.objective}, {inspection.unit}"
+    title = in_lines(f"damage: {inspection.objective}, {inspection.unit}")
     shares = [share / 10 for share in range(1, 11)]
     base = alt.Chart(sizes).encode(
         x=alt.X(
@@ -101,7 +103,7 @@ def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     points = base.transform_filter("isValid(datum.measured)")
     marks = points.mark_point(filled=True, size=80, color=ORANGE, opacity=1)
     bars = points.mark_rule(color=ORANGE, strokeWidth=2)
-    y = alt.Y("predicted:Q", title=title)
+    y = alt.Y("predicted:Q", title=title, axis=alt.Axis(format="~g"))
     return alt.layer(
         zero.encode(y=y),
         line.encode(y=y),
@@ -136,19 +138,22 @@ def _by_layer(errors: pd.DataFrame, by: str) -> pd.DataFrame:
 
 def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> alt.LayerChart:
     """Means over heads; bars, side by side, from the head that changes least to the one most."""
+    count = data[by].nunique()
+    few = count <= _NAMED
     colour = alt.Color(
-        f"{by}:O",
+        f"{by}:{'O' if few else 'Q'}",
         title=by_title,
-        scale=alt.Scale(range=ordered(data[by].nunique())),
-        legend=alt.Legend(orient="top", columns=8, symbolOpacity=1),
+        scale=alt.Scale(range=ordered(count if few else _NAMED)),
+        legend=alt.Legend(orient="top", **({"columns": 8, "symbolOpacity": 1} if few else {})),
     )
     y_title = "change of the output"
     base = alt.Chart(data).encode(
         x=alt.X(f"{x}:O", title=title, axis=alt.Axis(labelAngle=0, grid=False)),
-        xOffset=alt.XOffset(f"{by}:O", scale=alt.Scale(paddingOuter=0.35)),
         color=colour,
         tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
     )
+    if few:
+        base = base.encode(xOffset=alt.XOffset(f"{by}:O", scale=alt.Scale(paddingOuter=0.35)))
     y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("least:Q", title=y_title), y2="largest:Q"

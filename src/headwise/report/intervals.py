@@ -20,7 +20,8 @@ def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
     """The figure of these rows, of which there is one at least."""
     parts = interval_panels(figure, data).items()
     panels = [panel.properties(title=panel_title(name)) for name, panel in parts]
-    chart: alt.Chart = finished(alt.hconcat(*panels), figure.title, figure.caption)
+    whole = alt.concat(*panels, columns=2)  # three beside one another are too small on paper
+    chart: alt.Chart = finished(whole, figure.title, figure.caption)
     return chart
 
 
@@ -51,13 +52,16 @@ def _panel(
 ) -> alt.LayerChart:
     colours = group_colours(data)
     groups = list(colours)
-    legend: dict[str, Any] = {"legend": None} if for_page or len(groups) == 1 else {}
+    shown = None if for_page or len(groups) == 1 else alt.Legend(orient="bottom")
+    legend: dict[str, Any] = {"legend": shown}
     rows = alt.Chart(here)
     if for_page:
         rows = rows.transform_filter(f"indexof({HIDDEN}, datum.group) < 0")
+    shared = data.groupby(["panel", "label"])["group"].nunique().max() > 1
+    apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if shared else {}
     base = rows.encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
-        yOffset=alt.YOffset("group:N", sort=groups),
+        **apart,
         color=alt.Color(
             "group:N",
             title=None,

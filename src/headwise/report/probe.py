@@ -12,11 +12,39 @@ _WIDTH, _HEIGHT = 460, 320
 
 def draw(finding: Finding) -> alt.LayerChart:
     """Errors where there was training; else how many tokens matter, and at how many inputs."""
-    errors = finding.evidence[finding.evidence["quantity"] == ERROR]
+    errors = _known(finding)
     chart = _errors(errors, finding) if len(errors) else _counts(finding)
     sized = chart.properties(width=_WIDTH, height=_HEIGHT)
     figure: alt.LayerChart = finished(sized, _title(finding), finding.notes[:2])
     return figure
+
+
+def evidence_figures(finding: Finding) -> list[tuple[alt.LayerChart, alt.LayerChart, str]]:
+    """For a page: the panel, the whole figure and how to read it; nothing if there is no mark."""
+    errors = _known(finding)
+    if not len(errors) and not len(_counted(finding)):
+        return []
+    whole = draw(finding)
+    panel = whole.copy()
+    panel.title, panel.config = alt.Undefined, alt.Undefined
+    said = ["Points: every training; grey line: the smallest error."] if len(errors) else []
+    if left := int((finding.evidence["quantity"] == ERROR).sum()) - len(errors):
+        said.append(f"Not drawn: {left} that diverged or have an error of 0.")
+    if finding.heads is not None:
+        said.append("Dashed: the answer.")
+        said += ["Shaded: where it lies in 95 of 100 cases."] if finding.interval else []
+    return [(panel, whole, " ".join(said))]
+
+
+def _known(finding: Finding) -> pd.DataFrame:
+    """The errors that a logarithmic axis has a place for."""
+    rows = finding.evidence[finding.evidence["quantity"] == ERROR]
+    return rows[np.isfinite(rows["value"].astype(float)) & (rows["value"] > 0)]
+
+
+def _counted(finding: Finding) -> pd.DataFrame:
+    """At how many inputs so many tokens matter."""
+    return finding.evidence[finding.evidence["method"] == "sensitivity"]
 
 
 def _title(finding: Finding) -> str:
@@ -26,7 +54,6 @@ def _title(finding: Finding) -> str:
 
 
 def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
-    rows = rows[np.isfinite(rows["value"].astype(float)) & (rows["value"] > 0)]
     x = alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0, grid=False))
     y = alt.Y(
         "value:Q",
@@ -59,7 +86,7 @@ def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
 
 
 def _counts(finding: Finding) -> alt.LayerChart:
-    rows = finding.evidence[finding.evidence["method"] == "sensitivity"]
+    rows = _counted(finding)
     x = alt.X("heads:O", title="influential tokens", axis=alt.Axis(labelAngle=0))
     bars = (
         alt.Chart(rows)

@@ -13,9 +13,9 @@ from headwise.build import Built, Frontier, TrialResults, Witness, WitnessCompar
 from headwise.core.files import write_file
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
-from headwise.report import compression, inspection, plan, witnesses
+from headwise.report import compression, inspection, plan, probe, witnesses
 from headwise.report.constructions import frontier_panels
-from headwise.report.pages.content import Chip, Page
+from headwise.report.pages.content import Chip, Page, PageTable
 from headwise.report.pages.head_map import head_map
 from headwise.report.pages.pieces import (
     number_table,
@@ -26,6 +26,7 @@ from headwise.report.pages.pieces import (
 )
 from headwise.report.pages.size_slider import closer_look
 from headwise.report.pages.template import render_page
+from headwise.theory.bound import rounded_up
 from headwise.theory.head_count import PhaseMap
 
 
@@ -52,7 +53,7 @@ def _inspection(result: Inspection) -> Page:
         title=result.title,
         kicker=f"headwise inspect · measured on {result.calibration}",
         answer=sentence(first[0]),
-        sentences=[sentence(each) for each in first[1:]],
+        sentences=[sentence(each) for each in (*first[1:], *_warned(result.warnings))],
         special=head_map(result),
         scripts=("head_map.js",),
         figures=[
@@ -67,6 +68,11 @@ def _inspection(result: Inspection) -> Page:
         csv=result.heads.to_csv(index=False),
         file_name="heads",
     )
+
+
+def _warned(warnings: Sequence[str]) -> list[str]:
+    """What the numbers on the page should be read with."""
+    return [f"warning: {each}" for each in warnings]
 
 
 def _that_differ(findings: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -140,9 +146,10 @@ def _finding(result: Finding) -> Page:
         settled_by=result.settled_by,
         chips=chips if result.conclusive else [Chip("no answer", "open")],
         sentences=result.notes,
-        figures=[whole_figure("probe", "The evidence", result.figure(), result.evidence)]
-        if len(result.evidence)
-        else [],
+        figures=[
+            panel_figure("probe", "The evidence", {"": chart}, result.evidence, drawn, says)
+            for chart, drawn, says in probe.evidence_figures(result)
+        ],
         tables=[number_table("Everything that was measured", result.evidence)],
         csv=result.evidence.to_csv(index=False),
         file_name="evidence",
@@ -183,14 +190,23 @@ def _plan(result: AllocationPlan) -> Page:
 
 @page_of.register
 def _built(result: Built) -> Page:
-    first, *rest = str(result).splitlines()
+    lines, certificate = str(result).splitlines(), result.certificate
+    terms = [[rounded_up(term.value), term.name, term.why] for term in certificate.terms]
     return Page(
         title="A network built from a proof",
         kicker="headwise build",
-        answer=sentence(first),
-        sentences=[line.strip() for line in rest],
+        answer=sentence(lines[0]),
+        chips=[Chip("vacuous", "bad")] if certificate.vacuous else [],
+        sentences=[
+            sentence(lines[-1]),
+            *(
+                sentence(f"assumes: {each[0].lower()}{each[1:]}")
+                for each in certificate.assumptions
+            ),
+        ],
         figures=[whole_figure("attention", "Which token each head picks", result.figure())],
-        folded=[("Certificate", str(result.certificate))],
+        tables=[PageTable("What the error is the sum of", ("error", "source", "why"), terms)],
+        folded=[("Certificate", str(certificate))],
         csv=result.attention().to_csv(index=False),
         file_name="attention",
     )

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import measured, small_material, small_model
+from small_models import measured, small_material, small_model, word_tokenizer
 
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Budget, apply_plan, compress, make_plan
 from headwise.pretrained._evaluate import attention_parameters
 from headwise.pretrained.closeup.sizes import sizes_to_choose
+from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.model.opening import opened
 from headwise.pretrained.text.calibration import Sample
 
@@ -18,7 +19,7 @@ PEERS = ["svd-llm", "modegpt", "taylor", "uniform-svd", "prune-heads", "random"]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["qwen3", "bart"])
+@pytest.mark.parametrize("name", ["qwen3", "bart", "olmo2"])  # OLMo 2 turns in single precision
 def test_half_precision_goes_in_and_comes_out(
     name: str, dtype: torch.dtype, tmp_path: Path
 ) -> None:
@@ -163,3 +164,21 @@ def test_a_uniform_result_opens_in_stock_transformers(name: str, tmp_path: Path)
 def test_layers_of_several_kinds_cannot_be_uniform(name: str) -> None:
     with pytest.raises(InputError, match="all of one shape"):
         make_plan(measured(name).measurement, Budget(0.5), uniform=True)
+
+
+@pytest.mark.parametrize("name", ["t5", "bart", "whisper", "vit", "gpt2"])
+def test_both_models_are_timed_whatever_they_read(name: str) -> None:
+    model, material, measurement = measured(name)
+    result = compress(model, text=material, keep=0.7, measurement=measurement)
+    assert all(pair.compressed > 0 for pair in result.evaluation.latency_ms.values())
+    assert any("forward" in what for what in result.evaluation.latency_ms)
+
+
+@pytest.mark.parametrize("name", ["t5", "bart", "gpt2"])
+def test_continuations_are_all_that_is_written_after_a_beginning(name: str) -> None:
+    model, material, measurement = measured(name)
+    shown = continuations(model, model, material.held_out, measurement.objective, word_tokenizer())
+    for text in shown:
+        assert text.before == text.after
+        assert text.equal > 30  # of forty, unless the model ends
+    assert shown

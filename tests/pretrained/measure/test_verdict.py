@@ -15,7 +15,7 @@ from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
 from headwise.pretrained.measure.comparing import divergences
-from headwise.pretrained.text.calibration import packaged_text
+from headwise.pretrained.text.calibration import packaged_text, token_count
 
 Inputs = dict[str, torch.Tensor]
 
@@ -159,6 +159,15 @@ def test_masked_language_models_are_judged_on_masked_tokens() -> None:
     assert verdict.damage == pytest.approx(float(torch.cat(found).mean()), rel=1e-3)
     assert verdict.loss is not None
     assert verdict.loss.compressed == pytest.approx(float(torch.cat(losses).mean()), rel=1e-4)
+
+
+def test_a_model_that_predicts_few_tokens_is_judged_on_more_text() -> None:
+    masked, plain = (
+        text_material(headed("BertConfig", name), common_words(), tokens=2000)
+        for name in ("BertForMaskedLM", "BertModel")
+    )
+    assert token_count(masked.held_out) > 3 * token_count(plain.held_out)
+    assert token_count(masked.calibration) == token_count(plain.calibration)
 
 
 def test_the_interval_is_over_documents_and_two_texts_are_judged() -> None:

@@ -59,12 +59,7 @@ def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
     found = comparison(outcome)
     said = []
     if outcome.winner == UNIFORM and not outcome.in_time:
-        compared = sum(bool(outcome.differences(name, outcome.seeds(name))) for name in names) - 1
-        said.append(
-            f"Time ran out before the race was decided. Of {len(names) - 1} other allocations "
-            f"{compared} were compared with uniform, and none is clearly better on what is known, "
-            "so uniform it is."
-        )
+        said.append(f"Time ran out before the race was decided. {_so_far(outcome, names)}")
     elif outcome.winner == UNIFORM:
         said.append(
             f"None of {len(names) - 1} other allocations was better than uniform on these data "
@@ -93,6 +88,25 @@ def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
             "was in the allocation study: a guess. More --seconds allow full-size trials."
         )
     return said
+
+
+def _so_far(outcome: Race, names: list[str]) -> str:
+    """What a race that was not decided is worth."""
+    others = [name for name in names if name != UNIFORM]
+    known = {name: outcome.against_uniform(name) for name in others}
+    compared = {name: found for name, found in known.items() if found.seeds}
+    if not compared:
+        return (
+            f"None of {len(others)} other allocations was compared with uniform yet, so uniform "
+            "it is: that is worth no more than the theory's default."
+        )
+    best, found = min(compared.items(), key=lambda item: item[1].mean)
+    seeds = "one seed, which tells nothing" if found.seeds == 1 else f"{found.seeds} seeds"
+    return (
+        f"Of {len(others)} other allocations {len(compared)} were compared with uniform. The best "
+        f"so far, {best}, is at {found.mean:+.4f} {UNIT} against it on {seeds}; none is clearly "
+        "better, so uniform it is."
+    )
 
 
 def said(outcome: Race, scale: TrialScale, data: str, layers: int) -> str:

@@ -13,11 +13,12 @@ from headwise.advise.plan.default import default_plan
 from headwise.advise.plan.explain import comparison, reasons, rows, said
 from headwise.advise.plan.race import UNIFORM, race
 from headwise.advise.plan.request import PlanRequest
-from headwise.advise.plan.scale import TooLittleTime, choose_scale
+from headwise.advise.plan.scale import choose_scale
 from headwise.advise.plan.trials import CUTTING, Trials
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.clock import Deadline
 from headwise.core.progress import OnProgress, quiet
+from headwise.lab.crew import keeping_workers
 from headwise.lab.store import Store
 
 SOLVERS = 2  # candidates that the solver makes
@@ -36,24 +37,24 @@ def measured_plan(
     """
     whole_task = task_at(request.length)  # a length beyond the data is found here
     contestants = len(candidates(request, request, None)) + SOLVERS
-    try:
-        scale = choose_scale(
-            request, vocabulary=whole_task.vocabulary, candidates=contestants, others=CUTTING
-        )
-    except TooLittleTime as error:
-        return default_plan(request, f"Unmeasured: {error}.", in_time=False)
+    scale = choose_scale(
+        request, vocabulary=whole_task.vocabulary, candidates=contestants, others=CUTTING
+    )
     task = whole_task if scale.shorter == 1 else task_at(scale.length)
     expected = CUTTING + 1 + scale.rungs.runs(contestants)
-    with Store(store, write=True) as results:
+    with Store(store, write=True) as results, keeping_workers():
         deadline = Deadline.after(request.seconds)
         trials = Trials(request, task, scale, results, deadline, expected, on_progress)
+        trials.first_look(candidates(request, scale, None))
         solved = trials.solved()
         racing = candidates(request, scale, solved)
         outcome = race(list(racing), trials.losses(racing), scale.rungs, request.seed)
         finished = trials.finished
+    in_time = outcome.in_time and solved is not None
     goes_on = (
         f"The {request.seconds:g} seconds ran out after {finished} trainings and measurements, "
-        f"which are kept in {store}; the same command goes on from there."
+        f"which are kept in {store}; the same command goes on from there. All of them take about "
+        f"{scale.whole_seconds:,.0f} seconds on {request.workers} cores of usual speed."
     )
     if not outcome.seeds(UNIFORM):
         return default_plan(request, f"Unmeasured: nothing could be compared yet. {goes_on}", False)
@@ -65,10 +66,10 @@ def measured_plan(
         layers=full[outcome.winner],
         budget=request.budget,
         schedule=outcome.winner,
-        reasons=tuple(why if outcome.in_time else [*why, goes_on]),
+        reasons=tuple(why if in_time else [*why, goes_on]),
         checked=said(outcome, scale, task.name, request.layers),
         against_uniform=comparison(outcome),
         candidates=rows(outcome, full),
         seed=request.seed,
-        in_time=outcome.in_time,
+        in_time=in_time,
     )

@@ -84,7 +84,7 @@ def race(names: Sequence[str], measure: Measure, rungs: Rungs, first_seed: int =
 
     def measured(what: str, entered: Sequence[str], seeds: range) -> bool:
         """Were all measured in time?"""
-        pairs = [(name, each) for name in entered for each in seeds]
+        pairs = [(name, each) for each in seeds for name in entered]
         losses.update(measure(what, pairs))
         return losses.keys() >= set(pairs)
 

@@ -4,8 +4,9 @@ Trials as wide and as long as the plan come first: narrower ones can turn the or
 Shakespeare many heads and then one a layer beat uniform at width 32 and length 64 by 0.02 nats,
 and lost to it at 64 and 128 by 0.04). So first the race has fewer seeds; only where the shortest
 race does not fit are widths and lengths divided (heads stay, their dimensions shrink), and the
-plan warns. The choice rests on a nominal speed and not on a clock, so that equal requests give
-equal plans on every machine.
+plan warns. Where not even that fits, it is begun, and the same command goes on with it. The choice
+rests on a nominal speed and not on a clock, so that equal requests give equal plans on every
+machine.
 """
 
 from dataclasses import dataclass
@@ -26,13 +27,12 @@ _NARROWEST, _SHORTEST = 32, 32
 _OVERHEAD = 0.8  # the share of the time that goes into training
 
 
-class TooLittleTime(RuntimeError):
-    """Not even the smallest race fits; the message says what would."""
-
-
 @dataclass(frozen=True)
 class TrialScale:
-    """Trial decoders: the plan's width and length divided by `factor` and `shorter`."""
+    """Trial decoders: the plan's width and length divided by `factor` and `shorter`.
+
+    All trials together take about `whole_seconds` on cores of usual speed.
+    """
 
     width: int
     length: int
@@ -43,6 +43,7 @@ class TrialScale:
     steps: int
     batch: int
     rungs: Rungs
+    whole_seconds: float
 
     @property
     def whole(self) -> bool:
@@ -81,10 +82,10 @@ def choose_scale(
 ) -> TrialScale:
     """The longest race, and then the largest trials, that fit with enough steps each.
 
-    `others` counts the trainings besides the race's.
+    `others` counts the trainings besides the race's. Where nothing fits: the quickest.
     """
     width, length, layers = request.width, request.length, request.layers
-    seconds, workers = request.seconds, request.workers
+    available = _OVERHEAD * request.seconds * request.workers
     best: TrialScale | None = None
     for factor, shorter in ((1, 1), (1, 2), (2, 1), (2, 2), (4, 2), (4, 4), (8, 4), (8, 8)):
         if factor * shorter > 1 and (
@@ -97,21 +98,18 @@ def choose_scale(
         allowed = max(request.budget // factor**2, 4 * size * smallest * layers)
         step = _step_seconds(size, span, allowed, layers, vocabulary, batch)
         for each in request.rungs:
-            runs = each.runs(candidates) + others
-            steps = min(_MOST_STEPS, int(_OVERHEAD * seconds * workers / runs / step))
-            scale = TrialScale(size, span, allowed, factor, shorter, smallest, steps, batch, each)
-            if best is None or steps > best.steps:
-                best = scale
-            if steps >= _ENOUGH_STEPS:
+            a_step = (each.runs(candidates) + others) * step  # of all trainings
+            fitting = min(_MOST_STEPS, int(available / a_step))
+            steps = max(_FEWEST_STEPS, fitting)
+            seconds = steps * a_step / (_OVERHEAD * request.workers)
+            scale = TrialScale(
+                size, span, allowed, factor, shorter, smallest, steps, batch, each, seconds
+            )
+            if fitting >= _ENOUGH_STEPS:
                 return scale
+            if best is None or (steps, -seconds) > (best.steps, -best.whole_seconds):
+                best = scale
     assert best is not None
-    if best.steps < _FEWEST_STEPS:
-        runs = best.rungs.runs(candidates) + others
-        least = _FEWEST_STEPS * runs * step / (_OVERHEAD * workers)
-        raise TooLittleTime(
-            f"{seconds:g} seconds are too few to measure anything: {runs} short trainings on "
-            f"{workers} cores take about {least:,.0f} seconds or more"
-        )
     return best
 
 

@@ -3,6 +3,7 @@
 What the store holds is not run again, so a plan that was killed goes on from there.
 """
 
+from functools import cached_property
 from math import isfinite, log
 from typing import Any
 
@@ -39,7 +40,7 @@ class Trials:
         self._request, self._task, self._scale, self._store = request, task, scale, store
         self._deadline, self._expected, self._on_progress = deadline, expected, on_progress
         self._parts: dict[str, list[Run]] = {}
-        self._done = 0
+        self._done = 0.0
         self._tier = spec_hash((task, scale.width, scale.budget, request.layers, request.seed))[:12]
 
     @property
@@ -47,11 +48,30 @@ class Trials:
         """Trainings and measurements of this plan that the store holds."""
         return len({record.key for _, record in self._store.records(_OWNER, self._tier)})
 
+    def first_look(self, candidates: dict[str, Layers]) -> None:
+        """Every candidate once, uniform first, so that early something can be compared.
+
+        In one go with the decoders that are to be cut, so that no core waits for the last of them.
+        """
+        training, first = self._cuts.training_runs, self._request.seed
+        names = sorted(candidates, key=lambda name: name != UNIFORM)
+        runs = [*self._text_runs(candidates, [(name, first) for name in names]).values()]
+        self._do("a first look", runs + training, len(runs) + CUTTING)
+
     def solved(self) -> Layers | None:
         """The solver's layers, from the sensitivities of a decoder of twice the budget.
 
         None if the time was over before they were measured.
         """
+        cuts = self._cuts
+        self._do("training a decoder to cut", cuts.training_runs, CUTTING)
+        found = self._do("cutting its layers", cuts.cut_runs, 1)
+        if len(found) < len(cuts.cut_runs):
+            return None
+        return cuts.solve([found[run.key]["error"] for run in cuts.cut_runs])
+
+    @cached_property
+    def _cuts(self) -> LayerCuts:
         scale, request = self._scale, self._request
         layers = schedule(
             UNIFORM,
@@ -62,28 +82,14 @@ class Trials:
             multiple=scale.multiple,
         )
         shape = scale.decoder(layers, self._task.vocabulary, "learned")
-        cuts = LayerCuts(self._task, shape, scale, request.seed)
-        self._do("training a decoder to cut", cuts.training_runs, CUTTING)
-        found = self._do("cutting its layers", cuts.cut_runs, 1)
-        if len(found) < len(cuts.cut_runs):
-            return None
-        return cuts.solve([found[run.key]["error"] for run in cuts.cut_runs])
+        return LayerCuts(self._task, shape, scale, request.seed)
 
     def losses(self, candidates: dict[str, Layers]) -> Measure:
         """Held-out losses of candidates; one that diverged has that of guessing."""
-        training, guessing = self._scale.training(), log(self._task.vocabulary)
-        nets = {
-            name: self._scale.decoder(layers, self._task.vocabulary)
-            for name, layers in candidates.items()
-        }
+        guessing = log(self._task.vocabulary)
 
         def measure(what: str, pairs: list[Pair]) -> dict[Pair, float]:
-            runs = {
-                (name, seed): Run(
-                    kind="text", task=self._task, net=nets[name], training=training, seed=seed
-                )
-                for name, seed in pairs
-            }
+            runs = self._text_runs(candidates, pairs)
             found = self._do(what, list(runs.values()), len(runs))
             losses = {
                 pair: found[run.key]["error"] for pair, run in runs.items() if run.key in found
@@ -95,8 +101,22 @@ class Trials:
 
         return measure
 
-    def _do(self, what: str, runs: list[Run], price: int) -> dict[str, dict[str, Any]]:
+    def _text_runs(self, candidates: dict[str, Layers], pairs: list[Pair]) -> dict[Pair, Run]:
+        return {
+            (name, seed): Run(
+                kind="text",
+                task=self._task,
+                net=self._scale.decoder(candidates[name], self._task.vocabulary),
+                training=self._scale.training(),
+                seed=seed,
+            )
+            for name, seed in pairs
+        }
+
+    def _do(self, what: str, runs: list[Run], price: float) -> dict[str, dict[str, Any]]:
         """Results by key, of all these runs or of those that were finished in time."""
+        before = {run.key for part in self._parts.values() for run in part}
+        price *= sum(run.key not in before for run in runs) / len(runs)
         self._parts[what] = runs
 
         def on_state(state: StudyState) -> None:
@@ -111,6 +131,7 @@ class Trials:
             self._request.place,
             on_state,
             deadline=self._deadline,
+            in_order=True,
         )
         if state.failed_runs:  # fewer trainings than the comparison is made for: no plan
             _, first = next(self._store.records(_OWNER, self._tier, failed=True))

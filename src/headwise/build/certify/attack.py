@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.build.maps.declared import Box
+from headwise.build.maps.sampling import Box
 from headwise.core.clock import Deadline
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headwise.build.certify.attack import Attack, Check, measure, search
 from headwise.build.certify.precision import Precision, State, state_of
-from headwise.build.maps.declared import Box
+from headwise.build.maps.sampling import Box
 from headwise.core.errors import require
 from headwise.core.progress import OnProgress, quiet
 from headwise.core.shown import Printed

@@ -7,7 +7,7 @@ it and β multiplied, so that their entries are no condition. Those of the value
 """
 
 from dataclasses import replace
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
 import numpy as np
 import torch
@@ -121,7 +121,7 @@ def _sharpness(net: ClassTokenNet) -> Assumption:
     where, largest = _largest_entry(net, ("query", "key"))
     return Assumption(
         "the query and key maps' entries are at most 1, but for a factor β",
-        True,
+        isfinite(largest),
         f"β may be as large as one likes; the largest is {largest:.4g}, in {where}",
     )
 

@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float
 
 from headwise.build.certify.precision import DOUBLE, Precision
-from headwise.build.maps.declared import Box
 from headwise.build.maps.relu import gamma
+from headwise.build.maps.sampling import Box
 from headwise.core.errors import require
 from headwise.nets import ClassTokenShape
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headwise.build.maps.declared import Box, check, declarations, values_of
+from headwise.build.maps.declared import check, declarations, values_of
 from headwise.build.maps.interpolate import (
     MOST_AXES,
     InterpolationGrid,
@@ -11,6 +11,7 @@ from headwise.build.maps.interpolate import (
     radius_for,
 )
 from headwise.build.maps.known import KnownMap, MapPlan
+from headwise.build.maps.sampling import Box
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
 
@@ -22,10 +23,11 @@ def known_code(function: Function, box: Box, what: str) -> KnownMap:
     dim = len(box.low)
     require(
         dim <= MOST_AXES,
-        f"the {what} are a function of {dim} numbers given as code; a certified network can be "
+        f"the {what} {'are' if what == 'features' else 'is'} a function of {dim} numbers given as "
+        "code; a certified network can be "
         f"built in up to {MOST_AXES} (affine, bowl and product maps in any number)",
     )
-    check(function, box, what)
+    tried = check(function, box, what)
     lipschitz, curvature = (
         None if constant is None else float(constant)
         for constant in (function.lipschitz, function.curvature)
@@ -58,7 +60,7 @@ def known_code(function: Function, box: Box, what: str) -> KnownMap:
         plan=plan,
         spread=spread,
         one_sided=lambda errors, directions: spread(errors),
-        declared=declarations(function, what),
+        declared=declarations(function, what, tried),
     )
 
 

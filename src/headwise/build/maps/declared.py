@@ -1,52 +1,35 @@
 """What a user declares of a function, held against samples of it.
 
 A certificate is as good as the constants that it is computed from. Sampling cannot prove them: a
-spike that is narrow enough escapes it, which is why a certificate lists them. It tries: pairs at
-every scale down to a millionth of the box, evenly spread over it, a lattice with its round numbers
-and corners, and a search that narrows and moves the steepest pairs. A pair's slope is the mean of
-the slopes of its two halves, so one half is never flatter: halving a pair again and again leads to
-the steepest place between its ends.
+spike that is narrow enough escapes it, which is why a certificate lists them, and says how narrow.
+It tries: at the places of `sampling`, and by a search that narrows and moves the steepest pairs. A
+pair's slope is the mean of the slopes of its two halves, so one half is never flatter: halving a
+pair again and again leads to the steepest place between its ends.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headwise.build.maps.named_places import named_places
 from headwise.build.maps.relu import UNIT
+from headwise.build.maps.sampling import NEAREST, Box, Sampled, sample_pairs
 from headwise.core.errors import InputError, require
 from headwise.tasks.maps import Function
+from headwise.theory.bound import rounded_up
 from headwise.theory.checks import not_negative, number
 
-_PAIRS = 1 << 18
-_LATTICE = 20_000  # points of it, at most
 _KEPT = 64  # pairs that the search follows
 _ROUNDS = 24
-_NEAREST = 1e-6  # the closest pairs, relative to the box
 _TOLERANCE = 1e-6
 
 
-class Box(NamedTuple):
-    """Lower and upper bounds, one pair a coordinate."""
-
-    low: Float[np.ndarray, " dim"]
-    high: Float[np.ndarray, " dim"]
-
-    def draw(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "count dim"]:
-        """Points uniform in the box."""
-        return self.low + (self.high - self.low) * rng.random((count, len(self.low)))
-
-    @property
-    def reach(self) -> Float[np.ndarray, " dim"]:
-        """The largest size of each coordinate."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
-
-
-def declarations(function: Function, what: str) -> tuple[str, ...]:
-    """A sentence for every constant that was declared, as a certificate lists them."""
+def declarations(function: Function, what: str, tried: Sampled) -> tuple[str, ...]:
+    """A sentence for what was sampled, and one for every constant that was declared."""
     named = {
         "a Lipschitz constant of": function.lipschitz,
         "second derivatives of at most": function.curvature,
@@ -54,12 +37,18 @@ def declarations(function: Function, what: str) -> tuple[str, ...]:
         "values of at most": function.high,
     }
     verb = "have" if what == "features" else "has"
-    return tuple(
+    sampled = (
+        f"The {what} {verb} been sampled at {tried.places / 1e6:.1f} million places, those that "
+        "the code names and the steepest of them more closely; points of the box are up to "
+        f"{rounded_up(tried.radius, 2)} from the nearest, and a spike narrower than that can hide."
+    )
+    constants = (
         f"Declared, not proved: the {what} {verb} {words} {_exactly(value)}; sampling did not "
         "contradict it."
         for words, value in named.items()
         if value is not None
     )
+    return (sampled, *constants)
 
 
 def _exactly(value: float) -> str:
@@ -77,13 +66,13 @@ def values_of(function: Function, points: Float[np.ndarray, "count dim"], what: 
             f"the {what}",
         )
     rows = values.reshape(len(points), -1) if values.size % len(points) == 0 else values
-    wanted = function.count if what == "features" else 1
+    wanted, verb = (function.count, "return") if what == "features" else (1, "returns")
     require(
         rows.ndim == 2 and rows.shape[1] == wanted,
-        f"the {what} return an array of shape {values.shape} for {len(points)} points; "
+        f"the {what} {verb} an array of shape {values.shape} for {len(points)} points; "
         f"({len(points)}, {wanted}) is needed",
     )
-    require(bool(np.isfinite(rows).all()), f"the {what} return NaN or infinite values in the box")
+    require(bool(np.isfinite(rows).all()), f"the {what} {verb} NaN or infinite values in the box")
     return rows
 
 
@@ -100,12 +89,13 @@ def answer_of(function: Callable[[Tensor], Any], points: Tensor, what: str) -> A
         ) from error
 
 
-def check(function: Function, box: Box, what: str) -> None:
-    """Refuse declared constants that samples contradict."""
+def check(function: Function, box: Box, what: str) -> Sampled:
+    """Refuse declared constants that samples contradict; the places that were looked at."""
     require(
         function.lipschitz is not None or function.curvature is not None,
-        f"the {what} are given as code with no declared constants: a certificate needs a Lipschitz "
-        "constant (lipschitz=…) or a bound on second derivatives (curvature=…)",
+        f"the {what} {'are' if what == 'features' else 'is'} given as code with no declared "
+        "constants: a certificate needs a Lipschitz constant (lipschitz=…) or a bound on second "
+        "derivatives (curvature=…)",
     )
     for name in ("lipschitz", "curvature"):
         if getattr(function, name) is not None:
@@ -114,8 +104,20 @@ def check(function: Function, box: Box, what: str) -> None:
         if getattr(function, name) is not None:
             number(f"{name} of the {what}", getattr(function, name))
     rng = np.random.default_rng([0x11B5, len(box.low)])
-    first, second = _pairs(box, rng)
-    _check_range(function, values_of(function, np.concatenate([first, second]), what), what)
+    outputs = function.count if what == "features" else 1
+    bends = function.curvature is not None
+    tried = sample_pairs(
+        lambda points: values_of(function, points, what),
+        function,
+        box,
+        outputs,
+        bends,
+        named_places(function.resolve(), box),
+        rng,
+    )
+    first, second = tried.first, tried.second
+    values = values_of(function, np.concatenate([first, second]), what)
+    _check_range(function, np.append(values, tried.values), what)
     if function.lipschitz is not None:
         found = _Steepest(function, what, box, bends=False)
         found.search(first, second, rng)
@@ -124,39 +126,7 @@ def check(function: Function, box: Box, what: str) -> None:
         found = _Steepest(function, what, box, bends=True)
         found.search(first, second, rng)
         found.refuse(float(function.curvature), "second-derivative bound")
-
-
-def _pairs(box: Box, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random pairs at every scale, and neighbours along each axis of a lattice of round numbers."""
-    size, dim = box.high - box.low, len(box.low)
-    first = _spread(box, rng, _PAIRS)
-    nearness = 10.0 ** -rng.uniform(0, -np.log10(_NEAREST), (_PAIRS, 1))
-    second = first + (box.draw(rng, _PAIRS) - first) * nearness
-    parts = {1: 5000, 2: 100, 3: 20}.get(dim, 4)  # tenths and hundredths are on it
-    axes = [np.linspace(low, high, parts + 1) for low, high in zip(*box, strict=True)]
-    if (parts + 1) ** dim <= _LATTICE:
-        lattice = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, dim)
-    else:
-        lattice = np.stack([rng.choice(axis, _LATTICE) for axis in axes], -1)
-    neighbours = []
-    for axis in range(dim):
-        step = np.zeros(dim)
-        step[axis] = size[axis] / parts
-        inwards = np.where(lattice[:, axis] + step[axis] / 2 > box.high[axis], -1.0, 1.0)
-        neighbours.append(np.clip(lattice + inwards[:, None] * step, box.low, box.high))
-    lattices = np.tile(lattice, (dim, 1))
-    return np.concatenate([first, lattices]), np.concatenate([second, *neighbours])
-
-
-def _spread(box: Box, rng: np.random.Generator, count: int) -> np.ndarray:
-    """Points without gaps: multiples of irrational steps (in one dimension the golden ratio's)."""
-    dim = len(box.low)
-    root = 2.0
-    for _ in range(60):  # of x^(dim + 1) = x + 1
-        root = (1 + root) ** (1 / (dim + 1))
-    steps = root ** -np.arange(1.0, dim + 1)
-    places = (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
-    return box.low + (box.high - box.low) * places
+    return tried
 
 
 class _Steepest:
@@ -214,7 +184,7 @@ class _Steepest:
         slope = np.abs(at[1] - at[0]).max() / max(float(distance.max()), moved)
         change = np.maximum(0.0, change - slack - (8 * slope * moved if self.bends else 0.0))
         power = distance**2 if self.bends else distance
-        near = distance[:, 0] < _NEAREST * np.linalg.norm(self.box.high - self.box.low) * 1e-3
+        near = distance[:, 0] < NEAREST * np.linalg.norm(self.box.high - self.box.low) * 1e-3
         rates = np.where(near[:, None], 0.0, change / np.where(power > 0, power, np.inf))
         row, output = np.unravel_index(int(rates.argmax()), rates.shape)
         if rates[row, output] > self.largest:

@@ -26,7 +26,8 @@ from jaxtyping import Float
 
 from headwise.build.maps.relu import UNIT, Network, layer
 
-MOST_AXES = 3
+MOST_AXES = 6
+"""Beyond it even two cells an axis are thousands of units a layer."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,14 @@ class InterpolationGrid:
         """The widths of `interpolant`'s hidden layers, known before anything is allocated."""
         if len(self.cells) == 1:
             return (self.cells[0],)
-        first = self.cells[0] + self.cells[1] + 1
-        if len(self.cells) == 2:
-            return (first + 1, self.node_count)
-        third = self.cells[0] + self.cells[2] + 1
-        return (first + 2, first * third + first + 1, self.node_count)
+        sizes = np.cumprod([len(each) for each in self.offsets()]).tolist()
+        left = len(self.cells) - 2  # axes that are not taken into account yet, a unit each
+        stages = [1 + sum(sizes[: k + 1]) + left - k for k in range(len(sizes))]
+        return (*stages, self.node_count)
+
+    def offsets(self) -> list[np.ndarray]:
+        """For each axis k but the first, all that m_1 − m_k can be for a node m."""
+        return [np.arange(-count, self.cells[0] + 1) for count in self.cells[1:]]
 
 
 def radius_for(error: float, lipschitz: float | None, curvature: float | None) -> float:
@@ -135,54 +139,51 @@ def interpolant(grid: InterpolationGrid, values: Float[np.ndarray, "nodes out"])
     largest = (np.array(sizes)[:, None] - index).min(0).astype(np.float64)  # of a unit, in the box
     reach = max(grid.cells) + float(np.abs(shift).max())
     slack = largest @ error + _moved(coefficients, values, reach)
-    truncated = _plane_powers if axes == 2 else _space_powers
-    return [*truncated(grid, scale, shift), layer(coefficients.T, middle, slack)]
+    return [*_truncated_powers(grid, scale, shift), layer(coefficients.T, middle, slack)]
 
 
-def _plane_powers(grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray) -> Network:
-    """relu(min(z_1, z_2)) at every node m, as relu(q − m_1 − relu(z_1 − z_2 − (m_1 − m_2)))."""
-    first, offsets = _first_layer(grid, scale, shift)
-    m1, m2 = (index.ravel() for index in np.indices([n + 1 for n in grid.cells]))
-    second = np.zeros((grid.node_count, len(first[0])))
-    rows = np.arange(grid.node_count)
-    second[rows, m1 - m2 - offsets[0]] = -1
-    second[:, -1] = 1  # q = z_1 + 1
-    return [layer(*first), layer(second, -m1.astype(float))]
+def _truncated_powers(grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray) -> Network:
+    """relu(min_j (z_j + 1 − m_j)) at every node m: a layer an axis takes off what it is below.
+
+    p_1 = z_1 + 1, u_k = relu(p_(k−1) − (z_k + 1) − c_k) and p_k = p_(k−1) − u_k with
+    c_k = m_1 − m_k give p_k − m_1 = min_(j ≤ k) (z_j + 1 − m_j). A u_k depends on (c_2, …, c_k)
+    only, so nodes share it. The units of a layer are u_2, z_1 + 1, u_3, …, u_k and what is still
+    to be compared, z_(k+1) + 1, …: none is negative in the box, so each passes a ReLU unchanged.
+    """
+    axes, offsets, rows = len(grid.cells), grid.offsets(), np.diag(scale)
+    sizes = tuple(len(each) for each in offsets)
+    network = [
+        layer(
+            np.concatenate([np.tile(rows[0] - rows[1], (sizes[0], 1)), rows[:1], rows[2:]]),
+            np.concatenate([shift[0] - shift[1] - offsets[0], shift[:1] + 1, shift[2:] + 1]),
+        )
+    ]
+    for stage in range(1, axes - 1):  # compares with z_(stage + 2)
+        chosen = np.indices(sizes[: stage + 1]).reshape(stage + 1, -1)
+        below = _least_so_far(chosen[:-1], sizes)
+        known, left = below.shape[1], axes - 2 - stage
+        below = np.pad(below, ((0, 0), (0, 1 + left)))
+        below[:, known] = -1
+        keep = np.eye(known + 1 + left)
+        weight = np.concatenate([keep[:known], below, keep[known + 1 :]])
+        bias = np.zeros(len(weight))
+        bias[known : known + len(below)] = -offsets[stage][chosen[-1]]
+        network.append(layer(weight, bias))
+    first, *others = (index.ravel() for index in np.indices([n + 1 for n in grid.cells]))
+    chosen = np.stack([first - m - each[0] for m, each in zip(others, offsets, strict=True)])
+    return [*network, layer(_least_so_far(chosen, sizes), -first.astype(float))]
 
 
-def _space_powers(grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray) -> Network:
-    """relu(min(z_1, z_2, z_3)): the minimum of two, less what the third is below it."""
-    (weight, bias), offsets = _first_layer(grid, scale, shift)
-    count = len(offsets)
-    first = layer(
-        np.concatenate([weight, np.diag(scale)[2:]]), np.append(bias, shift[2] + 1)
-    )  # rows: relu(z_1 − z_2 − c) for each offset c; q = z_1 + 1; r = z_3 + 1
-    thirds = np.arange(-grid.cells[2], grid.cells[0] + 1)
-    pair, third = (index.ravel() for index in np.indices((count, len(thirds))))
-    below = np.zeros((len(pair), count + 2))  # relu(q − r − e − relu(z_1 − z_2 − c)), e = m_1 − m_3
-    below[np.arange(len(pair)), pair] = -1
-    below[:, count], below[:, count + 1] = 1, -1
-    keep = np.eye(count + 1, count + 2)  # values that are not negative pass a ReLU unchanged
-    second = layer(
-        np.concatenate([keep, below]), np.concatenate([np.zeros(count + 1), -thirds[third]])
-    )
-    m1, m2, m3 = (index.ravel() for index in np.indices([n + 1 for n in grid.cells]))
-    rows, pairs = np.arange(grid.node_count), m1 - m2 - offsets[0]
-    last = np.zeros((grid.node_count, len(second.bias)))
-    last[rows, pairs] = -1
-    last[:, count] = 1
-    last[rows, count + 1 + pairs * len(thirds) + (m1 - m3 - thirds[0])] = -1
-    return [first, second, layer(last, -m1.astype(float))]
-
-
-def _first_layer(
-    grid: InterpolationGrid, scale: np.ndarray, shift: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Rows z_1 − z_2 − c for every offset c = m_1 − m_2 of two nodes, then q = z_1 + 1."""
-    offsets = np.arange(-grid.cells[1], grid.cells[0] + 1)
-    axes = np.diag(scale)
-    weight = np.concatenate([np.tile(axes[0] - axes[1], (len(offsets), 1)), axes[:1]])
-    return (weight, np.append(shift[0] - shift[1] - offsets, shift[0] + 1)), offsets
+def _least_so_far(chosen: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """Rows z_1 + 1 − u_2 − … − u_k over those units, for offsets given by their numbers."""
+    ends = 1 + np.cumsum(np.cumprod(sizes[: len(chosen)]))
+    rows = np.zeros((chosen.shape[1], ends[-1]))
+    rows[:, sizes[0]] = 1  # z_1 + 1 stands behind u_2
+    for k in range(len(chosen)):
+        start = 0 if k == 0 else ends[k - 1]
+        place = np.ravel_multi_index(tuple(chosen[: k + 1]), sizes[: k + 1])
+        rows[np.arange(len(rows)), start + place] = -1
+    return rows
 
 
 def _difference(

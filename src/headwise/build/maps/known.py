@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from headwise.build.maps.declared import Box
 from headwise.build.maps.relu import Network
+from headwise.build.maps.sampling import Box
 
 
 @dataclass(frozen=True, kw_only=True)

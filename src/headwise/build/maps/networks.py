@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float
 
 from headwise.build.maps.coded import known_code
-from headwise.build.maps.declared import Box
 from headwise.build.maps.interpolate import InterpolationGrid, ridge
 from headwise.build.maps.known import KnownMap, MapPlan
 from headwise.build.maps.relu import Network, affine, layer
+from headwise.build.maps.sampling import Box
 from headwise.core.errors import require
 from headwise.tasks.maps import (
     Affine,

@@ -6,6 +6,7 @@ machine; `on_ray` as tasks of a Ray cluster.
 """
 
 from headwise.lab.crew._seam import capacity, results_of, run_jobs
+from headwise.lab.crew.local import keeping_workers
 from headwise.lab.crew.messages import (
     Failed,
     Finished,
@@ -30,6 +31,7 @@ __all__ = [
     "Pulse",
     "WorkerDied",
     "capacity",
+    "keeping_workers",
     "results_of",
     "run_jobs",
 ]

@@ -9,7 +9,9 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import cast
@@ -24,6 +26,24 @@ from headwise.lab.crew.queue import JobQueue
 PACK_SECONDS = 0.5  # a pipe is quick: pack only what would make many messages a second
 _PULSE_SECONDS = 0.25
 
+_waiting: ContextVar["list[_Worker] | None"] = ContextVar("_waiting", default=None)
+
+
+@contextmanager
+def keeping_workers() -> Iterator[None]:
+    """Within it, workers with nothing left to do wait for the next jobs.
+
+    A worker takes seconds to start, which work of many small steps would pay at every step.
+    """
+    mine: list[_Worker] = []
+    before = _waiting.set(mine)
+    try:
+        yield
+    finally:
+        _waiting.reset(before)
+        for worker in mine:
+            worker.dismiss()
+
 
 class _Worker:
     """A process, our end of its pipe, and the jobs it has; the first is the one it is doing."""
@@ -37,6 +57,7 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.pack: deque[int] = deque()
+        self.settled = (tuple(modules), unfinished, device)
 
     def death(self) -> WorkerDied:
         """How it ended."""
@@ -66,7 +87,7 @@ def run_here(
 ) -> Generator[Message]:
     """Work through the jobs in processes of this machine."""
     find_device(device)  # before a process starts
-    team: list[_Worker] = []
+    team = _called_back((tuple(modules), unfinished, device))
     pulse = time.monotonic()
     try:
         while queue or any(worker.pack for worker in team):
@@ -93,8 +114,25 @@ def run_here(
                 pulse = time.monotonic()
                 yield Pulse(1, workers)
     finally:
-        for worker in team:
+        _send_home(team)
+
+
+def _called_back(settled: tuple[object, ...]) -> list[_Worker]:
+    """The workers who wait, and are at home in such jobs."""
+    waiting = _waiting.get() or []
+    called = [worker for worker in waiting if worker.settled == settled]
+    waiting[:] = [worker for worker in waiting if worker not in called]
+    return called
+
+
+def _send_home(team: list[_Worker]) -> None:
+    """Those with nothing left to do may wait; nobody else is needed any more."""
+    waiting = _waiting.get()
+    for worker in team:
+        if waiting is None or worker.pack:
             worker.dismiss()
+        else:
+            waiting.append(worker)
 
 
 def _said(pipe: Connection) -> Message | Broken | None:

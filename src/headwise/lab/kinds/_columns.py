@@ -27,7 +27,7 @@ _COLUMNS = {
         Column("flops_per_token", "work of a training step", "operations a token"),
         Column("frame", "side of the frame", "pixels"),
         Column("head_dim", "dimension of a head"),
-        Column("heads", "attention heads h", symbol="H"),
+        Column("heads", "attention heads h", symbol="h"),
         Column("held_out_accuracy", "held-out accuracy"),
         Column("held_out_mrr", "held-out MRR"),
         Column("intrinsic_dim", "intrinsic dimension D", symbol="D"),

@@ -4,6 +4,7 @@ What lies between the projections and the scores (a norm, RoPE, a cap, a bias, a
 named here and carried out in `mechanism`; an adapter only says which of it a layer has.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -146,3 +147,20 @@ def own_modules(path: str, query: str, key: str, value: str) -> dict[str, Any]:
 def modules_named(model: nn.Module, *class_names: str) -> list[tuple[str, Any]]:
     """(path, module) of every submodule whose class has such a name, in model order."""
     return [(path, m) for path, m in model.named_modules() if type(m).__name__ in class_names]
+
+
+def stacks_of(sites: Sequence[AttentionSite]) -> dict[int, str]:
+    """By layer, the stack it belongs to, such as encoder or decoder cross; {} where there is one.
+
+    A stack is what tells paths apart first: encoder.block.0 and decoder.block.0, or
+    text_model.layers.0 and vision_model.layers.0.
+    """
+    words = [[part for part in site.path.split(".") if not part.isdigit()] for site in sites]
+    varied = [{*column} for column in zip(*words, strict=False)]
+    place = next((at for at, names in enumerate(varied) if len(names) > 1), None)
+    if place is None:
+        return {}
+    return {
+        layer: f"{found[place]}{' cross' if site.cross else ''}"
+        for layer, (site, found) in enumerate(zip(sites, words, strict=True))
+    }

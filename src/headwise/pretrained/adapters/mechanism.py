@@ -69,9 +69,10 @@ def angles(
 
 
 def turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """RoPE: coordinate i and i + size / 2 turn together."""
+    """RoPE: coordinate i and i + size / 2 turn together; in the precision that the heads have
+    (OLMo 2 gives cosines in single precision whatever the model has)."""
     first, second = heads.chunk(2, dim=-1)
-    return heads * cos + torch.cat((-second, first), dim=-1) * sin
+    return (heads * cos + torch.cat((-second, first), dim=-1) * sin).to(heads.dtype)
 
 
 def capped(scores: Tensor, cap: float | None) -> Tensor:

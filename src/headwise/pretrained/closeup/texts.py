@@ -65,4 +65,6 @@ def _continued(model: Any, prompt: Tensor) -> list[int]:
         do_sample=False,
         pad_token_id=0,
     )
-    return [int(number) for number in ids[0, prompt.shape[1] :]]
+    paired = getattr(model.config, "is_encoder_decoder", False)
+    begun = 1 if paired else prompt.shape[1]  # a decoder of its own begins with its start token
+    return [int(number) for number in ids[0, begun:]]

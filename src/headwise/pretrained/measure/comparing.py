@@ -67,6 +67,59 @@ class Objective(ABC):
         """What tells this objective from others of its class."""
         return {}
 
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor | None:
+        """What the model says, a row a unit, as numbers whose mean is the best single answer; None
+        where units cannot have one answer."""
+        return None
+
+    def content(self, answers: Tensor) -> Float[Tensor, " rows"]:
+        """A convex function of an answer, whose Jensen gap is the damage of the mean answer."""
+        raise NotImplementedError
+
+
+class Distributions(Objective):
+    """Objectives whose answers are distributions over classes."""
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy."""
+        return negative_entropy(answers)
+
+
+class OneForAll:
+    """What a model loses if it gives one answer to all inputs: the most that damage can mean.
+
+    For the best single answer ā that is E f(a) − f(ā), with f the objective's `content`: −entropy
+    for distributions (then it is the mean divergence from ā), the norm for unit vectors, the square
+    for scores.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._sum: Tensor | None = None
+        self._content, self._rows = 0.0, 0
+
+    def see(self, outputs: Any, inputs: Inputs) -> None:
+        """Add the original's answers to one batch."""
+        answers = self._objective.answers(outputs, inputs)
+        for block in () if answers is None else _blocks(answers):
+            total = block.double().sum(0)
+            self._sum = total if self._sum is None else self._sum + total
+            self._content += float(self._objective.content(block).double().sum())
+            self._rows += len(block)
+
+    @property
+    def damage(self) -> float | None:
+        """In the objective's unit, a unit; None where there is no single answer."""
+        if self._sum is None:
+            return None
+        mean = (self._sum / self._rows).unsqueeze(0)
+        return max(0.0, self._content / self._rows - float(self._objective.content(mean)))
+
+
+def negative_entropy(probability: Float[Tensor, "*rows classes"]) -> Float[Tensor, "*rows"]:
+    """Σ p log p of each row, nats."""
+    return torch.special.xlogy(probability, probability).sum(-1)
+
 
 def divergences(
     original: Float[Tensor, "rows classes"], changed: Float[Tensor, "rows classes"]

@@ -16,10 +16,12 @@ from torch import Tensor, nn
 from headwise.core.errors import require
 from headwise.pretrained.measure.comparing import (
     Compared,
+    Distributions,
     Inputs,
     Objective,
     Pull,
     divergences,
+    negative_entropy,
     sampled_labels,
     sampled_pull,
 )
@@ -32,7 +34,7 @@ def _sums(by_row: Tensor, batch: int) -> tuple[Tensor, Tensor]:
     return grouped.sum(1), units
 
 
-class Prediction(Objective):
+class Prediction(Distributions):
     """Classifiers of sequences, tokens or images: one of several labels."""
 
     name = "KL divergence from the original's predictions"
@@ -46,6 +48,10 @@ class Prediction(Objective):
         """Divergence, summed over the predictions of a sequence."""
         before, after = (each.logits.flatten(0, -2) for each in (original, changed))
         return Compared(*_sums(divergences(before, after), len(original.logits)))
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distributions."""
+        return outputs.logits.flatten(0, -2).float().softmax(-1)
 
 
 class MultiLabel(Objective):
@@ -68,6 +74,14 @@ class MultiLabel(Objective):
         log = nn.functional.logsigmoid
         yes, no = p.sigmoid() * (log(p) - log(q)), (-p).sigmoid() * (log(-p) - log(-q))
         return Compared(*_sums((yes + no).sum(-1).flatten(), len(p)))
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The labels' probabilities."""
+        return outputs.logits.flatten(0, -2).float().sigmoid()
+
+    def content(self, answers: Tensor) -> Tensor:
+        """Minus the entropy, summed over labels."""
+        return negative_entropy(torch.stack([answers, 1 - answers], dim=-1)).sum(-1)
 
 
 class Regression(Objective):
@@ -115,6 +129,14 @@ class Regression(Objective):
         """The squared change, summed over the scores of a sequence."""
         change = (changed.logits.float() - original.logits.float()) / self._spread(changed.logits)
         return Compared(*_sums(change.square().mean(-1).flatten(), len(change)))
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The scores, in units of their spread."""
+        return outputs.logits.flatten(0, -2).float() / self._spread(outputs.logits)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """The square."""
+        return answers.square().mean(-1)
 
     def _spread(self, like: Tensor) -> Tensor:
         assert self.spread is not None

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from headwise.pretrained.measure.comparing import (
     Compared,
+    Distributions,
     Inputs,
-    Objective,
     Pull,
     divergences,
     sampled_labels,
@@ -18,7 +18,7 @@ from headwise.pretrained.measure.comparing import (
 )
 
 
-class NextToken(Objective):
+class NextToken(Distributions):
     """Decoders, judged at every position that predicts a token of the text."""
 
     name = "KL divergence from the original's next-token predictions"
@@ -41,8 +41,12 @@ class NextToken(Objective):
         )
         return Compared(divergences(before, after).view_as(targets).sum(1), units, losses)
 
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distribution of every token that has one before it."""
+        return outputs.logits[:, :-1].flatten(0, 1).float().softmax(-1)
 
-class MaskedToken(Objective):
+
+class MaskedToken(Distributions):
     """Masked language models, judged where a token was masked, as they were trained.
 
     Masked positions have a label, as in transformers: −100 elsewhere. Batches without labels are
@@ -69,6 +73,10 @@ class MaskedToken(Objective):
                 [_by_sequence(surprises(logits, targets), masked) for logits in (before, after)]
             )
         return Compared(damage, masked.sum(1).float(), losses)
+
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The predicted distribution of every masked token."""
+        return self._at_masked(outputs.logits, inputs).float().softmax(-1)
 
     @staticmethod
     def _masked(inputs: Inputs) -> Tensor:

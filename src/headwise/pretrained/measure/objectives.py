@@ -47,6 +47,14 @@ class Embedding(Objective):
             return Compared(2 - text - image, torch.full_like(text, 2.0))
         return Compared(1 - cosine, torch.ones_like(cosine))
 
+    def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
+        """The unit vectors."""
+        return self.embed(outputs)
+
+    def content(self, answers: Tensor) -> Tensor:
+        """The norm: the mean cosine with the unit vectors' mean is the mean's norm."""
+        return answers.norm(dim=-1)
+
     def embed(self, outputs: Any) -> Float[Tensor, "batch hidden"]:
         """The unit vector of the last hidden states' mean, first or last; of towers, both."""
         if _two_towers(outputs):

@@ -140,7 +140,7 @@ class HeadWatch:
                 },
                 "entropy": float(self.entropy[head]) / self.rows_seen,
                 "largest_weight": float(self.top[head]) / self.rows_seen,
-                "most_similar_head": int(similarity[head].argmax()),
+                "most_similar_head": int(similarity[head].argmax()),  # one head alone: itself
                 "similarity": float(similarity[head].max()),
             }
             for head in range(self.site.heads)

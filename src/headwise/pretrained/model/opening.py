@@ -4,12 +4,16 @@ Only safetensors are read: a pickle can run code. A compressed model's shape tra
 config.json (entry "headwise"), so transformers' own `save_pretrained` carries it along.
 """
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from safetensors import SafetensorError, safe_open
+
 from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
-from headwise.core.files import is_file, is_folder
+from headwise.core.files import check_is_file, is_file, is_folder
 from headwise.core.spec import from_data
 from headwise.pretrained.adapters import family_of, require_supported
 from headwise.pretrained.model.apply import install
@@ -131,10 +135,35 @@ def _config(name: str | Path) -> Any:
             f"the hub: {_first_line(error)}"
         ) from error
     names = getattr(config, "architectures", None) or []
-    listed = isinstance(names, list) and all(isinstance(each, str) for each in names)
+    listed = isinstance(names, list) and all(
+        isinstance(each, str) and each.isidentifier() for each in names
+    )
     require(listed, f"{name}: 'architectures' in config.json is {names!r}; it is a list of names")
+    require(
+        getattr(config, "quantization_config", None) is None,
+        f"{name} is quantised (quantization_config in config.json); dequantise it first",
+    )
     require_supported(config)
+    if is_folder(folder):
+        _require_layers(folder, config)
     return config
+
+
+def _require_layers(folder: Path, config: Any) -> None:
+    """A model of a million layers takes minutes to make before its weights are missed."""
+    layers = getattr(config, "num_hidden_layers", None)
+    try:
+        tensors = 0
+        for path in folder.glob("*.safetensors"):
+            check_is_file(path)
+            with safe_open(path, "pt") as file:
+                tensors += len(file.keys())
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{folder} cannot be loaded: {_first_line(error)}") from error
+    require(
+        not isinstance(layers, int) or 0 <= layers <= tensors,
+        f"{folder}: config.json tells of {layers} layers, and the weights are {tensors} tensors",
+    )
 
 
 def _require_checkpoint(folder: Path) -> None:
@@ -174,7 +203,25 @@ def _load(cls: Any, name: str | Path, **options: Any) -> Any:
         f"{name} is incomplete: {', '.join(attention[:3]) or 'some weights'} "
         "missing or of the wrong size",
     )
+    unused = _unused_layers(model, info["unexpected_keys"])
+    require(
+        not unused,
+        f"{name} has weights of more layers than its config.json tells of: {', '.join(unused[:2])}",
+    )
     return cast(Any, model).eval()
+
+
+def _unused_layers(model: Any, unexpected: Iterable[str]) -> list[str]:
+    """Weights that only another number of layer tells from the model's own.
+
+    Others may be of a head that the class does not have.
+    """
+    own = {_numberless(key, model) for key in model.state_dict()}
+    return sorted(key for key in unexpected if _numberless(key, model) in own)
+
+
+def _numberless(key: str, model: Any) -> str:
+    return re.sub(r"\b\d+\b", "#", key.removeprefix(f"{model.base_model_prefix}."))
 
 
 def _first_line(error: Exception) -> str:

@@ -73,5 +73,6 @@ def line_name(style: LineStyle, value: object) -> str:
 
 def _ends_of_lines(style: LineStyle, ours: pd.DataFrame) -> pd.DataFrame:
     """The last point of each line, where all lines end at the same place."""
-    last = ours[ours[style.figure.x] == ours[style.figure.x].max()]
+    known = ours[ours[style.height].notna()]
+    last = known[known[style.figure.x] == known[style.figure.x].max()]
     return last.drop_duplicates(style.figure.colour)

@@ -11,6 +11,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from headwise.lab.summary import readable_value
 from headwise.report.lines.names import line_name, name_layers, named_in_place, names_at_ends
 from headwise.report.lines.references import reference_layers
 from headwise.report.lines.style import LineStyle, ordered_values, x_axis, y_axis
@@ -20,6 +21,7 @@ _SIZES = {True: (460, 330), False: (330, 280)}  # of a panel that stands alone, 
 _MORE_HEIGHT = 50  # of a panel that stands alone on a page, where it is wider, too
 _LETTER = 8.0  # pixels, about
 _FAINT = 0.7  # published lines, which are thin and dotted, too
+_LINE = "line_of"  # the column with a line's value as text
 HIDDEN = "hidden"
 """The signal that holds the values a reader of a page has switched off."""
 
@@ -35,6 +37,11 @@ class LineData:
     points: pd.DataFrame
     seeds: pd.DataFrame
     notes: pd.DataFrame
+
+
+def named_lines(style: LineStyle, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what a legend calls their line: JavaScript writes 4.0 and True otherwise."""
+    return rows.assign(**{_LINE: rows[style.figure.colour].map(readable_value)})
 
 
 def panels(style: LineStyle, data: LineData) -> dict[str, alt.LayerChart]:
@@ -63,7 +70,7 @@ def _panel(style: LineStyle, data: LineData) -> alt.LayerChart:
     ours = points[points["source"] == "this run"]
     published = points[points["source"] == "published"]
     references = points[points["source"] == "reference"]
-    places = {*points[style.figure.x].dropna().tolist()}
+    places = {*pd.concat([points[style.figure.x], data.seeds[style.figure.x]]).dropna().tolist()}
     x, y = x_axis(style, ordered_values(places)), y_axis(style, style.height)
     # Vega-Lite keeps the legend only if the first layer has it: our points, unseen.
     unseen = alt.Chart(ours).mark_point(filled=True, opacity=0)
@@ -94,8 +101,7 @@ def _visible(style: LineStyle, chart: alt.Chart) -> alt.Chart:
     """Without the lines that a reader of the page has switched off."""
     if not style.for_page:
         return chart
-    name = style.figure.colour
-    return chart.transform_filter(f"indexof({HIDDEN}, toString(datum['{name}'])) < 0")
+    return chart.transform_filter(f"indexof({HIDDEN}, datum.{_LINE}) < 0")
 
 
 def _scale(style: LineStyle) -> alt.Scale:
@@ -130,7 +136,8 @@ def _lines(
 
 def _marked(style: LineStyle, ours: pd.DataFrame) -> dict[str, Any]:
     """The channels of our points, with the legend where there is one."""
-    legend = None if style.for_page or named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
+    said = style.for_page or style.figure.facet == style.figure.colour
+    legend = None if said or named_in_place(style, ours) else alt.Legend(symbolOpacity=1)
     name, title = f"{style.figure.colour}:N", style.colour.label
     shapes = alt.Scale(domain=list(style.values), range=list(style.shapes.values()))
     return {
@@ -163,7 +170,7 @@ def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
 def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
     """Every run: a dot; a cross if it is stuck, an orange one at the top if it diverged.
 
-    An error of exactly zero has no place on a logarithmic axis: a triangle at its lower end.
+    An error of zero or less has no place on a logarithmic axis: a triangle at its lower end.
     """
     base = _visible(style, alt.Chart(rows)).encode(
         x=x,
@@ -188,8 +195,9 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
     layers = [dots.encode(stroke=stroke)]
     if (rows["state"] == "stuck").any():
         layers.append(stuck.encode(stroke=stroke))
-    if (rows["state"] == "zero").any():
-        none = base.transform_filter("datum.state == 'zero'").mark_point(
+    if rows["state"].isin(["zero", "negative"]).any():
+        low = "datum.state == 'zero' || datum.state == 'negative'"
+        none = base.transform_filter(low).mark_point(
             size=70, shape="triangle-down", strokeWidth=2, opacity=1
         )
         layers.append(none.encode(stroke=stroke))

@@ -1,7 +1,7 @@
 """What the panels of a line figure share: axes, colours, shapes and patterns."""
 
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, log2, log10
 from textwrap import wrap
 from typing import Any
 
@@ -11,9 +11,12 @@ import pandas as pd
 
 from headwise.lab.kinds import Column, Quantity
 from headwise.lab.study import Figure
+from headwise.lab.summary import readable_value
 from headwise.report.theme import DASHES, SHAPES, decades, ordered
 
-_LONGEST_TITLE = 36  # letters
+_LONGEST_TITLE = 34  # letters
+_MOST_DECADES = 12  # named on an axis
+_FEW = 5  # values that an axis can name one by one, whatever they are
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class LineStyle:
     score: str  # "smallest" or "mean"
     domain: tuple[float, float]
     values: tuple[Any, ...]
+    known: tuple[Any, ...]  # the values that any figure of the study has: each has one colour
     labels: tuple[str, ...]  # of references that are lines
     points: tuple[str, ...]  # of references that are a point in each panel
     last: Any  # the greatest value on the axis below
@@ -38,15 +42,16 @@ class LineStyle:
         return "error_mean" if self.score == "mean" else "error_min"
 
     @property
-    def colours(self) -> dict[str, str]:
-        """The colour of each line, by its value as text."""
-        return dict(zip(map(str, self.values), ordered(len(self.values)), strict=True))
+    def colours(self) -> dict[Any, str]:
+        """The colour of each line, by its value."""
+        known = dict(zip(self.known, ordered(len(self.known)), strict=True))
+        return {value: known[value] for value in self.values}
 
     @property
-    def shapes(self) -> dict[str, str]:
+    def shapes(self) -> dict[Any, str]:
         """The shape of each line's points."""
-        shapes = [SHAPES[i % len(SHAPES)] for i in range(len(self.values))]
-        return dict(zip(map(str, self.values), shapes, strict=True))
+        known = {value: SHAPES[i % len(SHAPES)] for i, value in enumerate(self.known)}
+        return {value: known[value] for value in self.values}
 
     @property
     def dashes(self) -> dict[str, list[int]]:
@@ -62,17 +67,52 @@ def ordered_values(values: set[Any]) -> list[Any]:
         return sorted(values, key=str)
 
 
+def comparable(figure: Figure, *frames: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
+    """The frames with columns of numbers and words together as words: an axis is of one kind."""
+    names = [name for name in figure.columns if any(_mixed(rows, name) for rows in frames)]
+    return tuple(
+        rows.assign(**{name: rows[name].map(readable_value) for name in names if name in rows})
+        for rows in frames
+    )
+
+
+def _mixed(rows: pd.DataFrame, name: str) -> bool:
+    words = [isinstance(value, str) for value in rows[name].dropna()] if name in rows else []
+    return any(words) and not all(words)
+
+
 def x_axis(style: LineStyle, values: list[Any]) -> alt.X:
     """The axis of what the errors stand against, with a tick at each of the values."""
-    axis = alt.Axis(labelAngle=0, values=values, grid=False, labelOverlap="greedy")
+    title = in_lines(style.x.label)
+    axis = alt.Axis(
+        labelAngle=0, values=values, grid=False, labelOverlap="greedy", labelSeparation=4
+    )
     if style.figure.x == "rank_share":
         axis.labelExpr = "datum.value < 1 ? '1/' + round(1 / datum.value) : '1'"
-    if style.figure.x_log:
+    elif any(isinstance(value, float) and not value.is_integer() for value in values):
+        axis.labelExpr = "format(datum.value, '.6~g')"  # 0.1 + 0.2 is 0.3
+    if style.figure.x_log and values[0] > 0:
         low, high = float(values[0]), float(values[-1])
+        axis.values = _named_values(values)
         ends = [low, high] if high > low else [low / 2, low * 2]
         scale = alt.Scale(type="log", base=2, nice=False, padding=14, domain=ends)
-        return alt.X(f"{style.figure.x}:Q", title=style.x.label, axis=axis, scale=scale)
-    return alt.X(f"{style.figure.x}:O", title=style.x.label, axis=axis)
+        return alt.X(f"{style.figure.x}:Q", title=title, axis=axis, scale=scale)
+    return alt.X(f"{style.figure.x}:O", title=title, axis=axis)
+
+
+def _named_values(values: list[Any]) -> list[Any]:
+    """What a logarithmic axis names: its values, or round numbers where these are many and odd."""
+    if len(values) <= _FEW or all(_is_round(float(value)) for value in values):
+        return values
+    powers = range(floor(log10(values[0])), ceil(log10(values[-1])) + 1)
+    between = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+    inside = [value for value in between if values[0] <= value <= values[-1]]
+    return inside if len(inside) > 1 else values
+
+
+def _is_round(value: float) -> bool:
+    """Has it two digits at most, or is it a power of two?"""
+    return float(f"{value:.2g}") == value or (value > 0 and log2(value).is_integer())
 
 
 def y_axis(style: LineStyle, name: str) -> alt.Y:
@@ -86,7 +126,7 @@ def y_axis(style: LineStyle, name: str) -> alt.Y:
         scale = alt.Scale(domain=[low, high], nice=False)
         return alt.Y(column, title=in_lines(title), scale=scale, axis=alt.Axis(tickCount=6))
     first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
-    axis = decades(first, last)
+    axis = decades(first, last, step=max(1, ceil((last - first) / _MOST_DECADES)))
     if high < 300 * low:  # few decades: name numbers between them
         values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
         axis = alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
@@ -100,7 +140,9 @@ def in_lines(title: str, longest: int = _LONGEST_TITLE) -> str | list[str]:
         return title
     words = title.split(", ")
     parts = [(", ".join(words[:k]) + ",", ", ".join(words[k:])) for k in range(1, len(words))]
-    return list(min(parts, key=lambda pair: max(map(len, pair)))) if parts else wrap(title, longest)
+    best = min(parts, key=lambda pair: max(map(len, pair)), default=())
+    fits = best and max(map(len, best)) <= longest
+    return list(best) if fits else wrap(title, longest)
 
 
 def axis_ends(style: LineStyle) -> tuple[float, float]:

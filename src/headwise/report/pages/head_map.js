@@ -1,16 +1,19 @@
 (() => {  // names of its own: the library of the figures has some, too
 const heads = JSON.parse(document.getElementById("head-data").textContent);
 const cells = [...document.querySelectorAll(".grid button")], pinned = document.getElementById("pinned");
-document.getElementById("measure").addEventListener("change", event => {
-  const shown = heads.measures[event.target.value];
+const measure = document.getElementById("measure");
+const show = () => {
+  const shown = heads.measures[measure.value];
   document.getElementById("scale").textContent = shown.logarithmic ? "logarithmic" : "";
   [document.getElementById("least").textContent, document.getElementById("most").textContent] = shown.ends;
   for (const cell of cells) {
     const i = cell.dataset.index, shade = shown.shades[i];
     cell.style.setProperty("--shade", shade); cell.textContent = shown.texts[i];
     cell.classList.toggle("mid", shade > .57); cell.classList.toggle("deep", shade > .8);
+    cell.title = `${cell.getAttribute("aria-label")}: ${shown.texts[i]}`;
   }
-});
+};
+measure.addEventListener("change", show); show();
 const W = 340, H = 165, LEFT = 48, TOP = 12, FOOT = 40;  // of a small figure
 const picture = (title, inside) => `<figure class="small-figure"><svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${title}">${inside}<line x1="${LEFT}" y1="${H - FOOT}" x2="${W - 8}" y2="${H - FOOT}" class="axis"/></svg><figcaption>${title}</figcaption></figure>`;
 const word = (x, y, text, anchor) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${text}</text>`;

@@ -5,6 +5,7 @@ file switches measures, pins a head, draws its curve, its spectrum and how far i
 attention on texts, and follows addresses such as #L3H4.
 """
 
+import re
 from base64 import b64encode
 from typing import Any
 
@@ -28,6 +29,7 @@ _TITLES = {
     "cache_bytes": "cache at 1 % change, bytes a token",
     "bound": "certificate: bound on attention's change at half the dimensions",
 }
+_ROOMY = 16  # layers or heads of a map whose cells have room for numbers
 _DROWNS = 20.0  # a largest value this many times the median would leave all others blank
 
 
@@ -83,7 +85,8 @@ def head_map(inspection: Inspection) -> Html:
         f'<span id="scale">{"logarithmic" if scales[first][1] else ""}</span></span></p>'
         '<div class="beside"><div class="scroll" tabindex="0" role="region" '
         'aria-label="Map of heads">'
-        f'<table class="grid"><thead><tr><th scope="col">head</th>{_numbers(heads)}</tr></thead>'
+        f'<table class="grid{_density(heads)}">'
+        f'<thead><tr><th scope="col">head</th>{_numbers(heads)}</tr></thead>'
         f"<tbody>{_rows(heads, first, scales[first][0])}</tbody></table>"
         '<p class="small">Choose a head for its details.</p></div>'
         '<aside id="pinned" aria-live="polite" hidden></aside></div></section>'
@@ -91,18 +94,32 @@ def head_map(inspection: Inspection) -> Html:
     )
 
 
+def _density(heads: pd.DataFrame) -> str:
+    """Cells of a large map are too small for numbers, which pointing at them shows."""
+    return " compact" if max(heads["head"].nunique(), heads["layer"].nunique()) > _ROOMY else ""
+
+
+def _short(value: float) -> str:
+    """Two digits that fit a cell: .0012, 1.2e-4."""
+    if value != value:
+        return "–"
+    small = 0 < abs(value) < 1e-3
+    return re.sub(r"e([+-])0*", r"e\1", f"{value:.1e}") if small else f"{value:.2g}"
+
+
 def _texts(heads: pd.DataFrame, name: str) -> list[str]:
     """What stands in the cells: the number, and of likeness the twin."""
-    said = [f"{value:.2g}" if value == value else "–" for value in heads[name]]
+    said = [_short(value) for value in heads[name]]
     if name != "similarity" or "most_similar_head" not in heads:
         return said
-    return [f"{v} ≈{int(t)}" for v, t in zip(said, heads["most_similar_head"], strict=True)]
+    twins = zip(said, heads["most_similar_head"], heads["head"], strict=True)
+    return ["–" if twin == head else f"{value} ≈{int(twin)}" for value, twin, head in twins]
 
 
 def _ends(values: pd.Series) -> tuple[str, str]:
     """The least and the greatest number, as text."""
     known = values[np.isfinite(values.astype(float))]
-    return (f"{known.min():.2g}", f"{known.max():.2g}") if len(known) else ("", "")
+    return (_short(known.min()), _short(known.max())) if len(known) else ("", "")
 
 
 def _profiles(profiles: HeadProfiles) -> dict[str, Any]:
@@ -149,7 +166,8 @@ def _rows(heads: pd.DataFrame, first: str, depth: list[float]) -> str:
             f"{texts[index]}</button></td>"
             for index, row in zip(here.index, here.itertuples(), strict=True)
         )
-        said.append(f'<tr><th scope="row">layer {int(str(layer))}</th>{cells}</tr>')
+        stack = f" {escape(here['stack'].iloc[0])}" if "stack" in here else ""
+        said.append(f'<tr><th scope="row">layer {int(str(layer))}{stack}</th>{cells}</tr>')
     return "".join(said)
 
 
@@ -165,7 +183,7 @@ def _known(row: dict[str, Any], shown: dict[str, str]) -> dict[str, Any]:
     return {
         "layer": int(row["layer"]),
         "head": int(row["head"]),
-        "twin": None if twin is None or twin != twin else int(twin),
+        "twin": None if twin is None or twin != twin or twin == row["head"] else int(twin),
         "numbers": {
             title: f"{row[name]:.4g}" for name, title in shown.items() if row[name] == row[name]
         },

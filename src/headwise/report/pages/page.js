@@ -7,13 +7,18 @@ const drawn = Promise.all(Object.entries(charts).map(async ([id, spec]) => {
 })).then(() => { document.documentElement.dataset.drawn = "yes"; });
 
 for (const legend of document.querySelectorAll(".legend")) {
-  const buttons = [...legend.querySelectorAll("button")];
-  for (const button of buttons) button.addEventListener("click", async () => {
-    button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
-    const hidden = buttons.filter(b => b.getAttribute("aria-pressed") !== "true").map(b => b.dataset.value);
+  const buttons = [...legend.querySelectorAll("button")], shown = button => button.getAttribute("aria-pressed") === "true";
+  const hide = async which => {
+    const hidden = buttons.filter(which).map(b => b.dataset.value);
     await drawn;
-    for (const place of legend.closest("figure").querySelectorAll(".chart")) views.get(place).signal("hidden", hidden).run();
-  });
+    for (const place of legend.closest("figure").querySelectorAll(".chart")) views.get(place)?.signal("hidden", hidden).run();
+  };
+  const chosen = () => hide(button => !shown(button));
+  for (const button of buttons) {
+    button.addEventListener("click", () => { button.setAttribute("aria-pressed", !shown(button)); chosen(); });
+    button.addEventListener("mouseenter", () => { if (shown(button)) hide(other => other !== button); });  // this line alone
+    button.addEventListener("mouseleave", chosen);
+  }
 }
 
 function sortKey(cell) {

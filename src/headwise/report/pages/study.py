@@ -1,6 +1,7 @@
 """The page of a study: the answer, its claims and figures, our numbers beside the published."""
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -153,7 +154,8 @@ def _comparison(result: StudyResult, title: str, parts: list[str]) -> PageTable:
 
 def _titled(result: StudyResult, column: str) -> str:
     known = result.column(column)
-    return f"{known.label} {known.symbol}".strip()
+    named = known.symbol in re.findall(r"\w+", known.label)
+    return known.label if named else f"{known.label} {known.symbol}".strip()
 
 
 def _row(

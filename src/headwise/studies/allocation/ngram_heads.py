@@ -202,7 +202,7 @@ NGRAM_HEADS = Study(
         Figure(
             name="heads",
             title="4-gram on white noise: heads at a fixed budget of heads × dimension",
-            caption="Smallest error over seeds; dashed: the least if every head sees one lag.",
+            caption="Smallest error over seeds; grey: the least if every head sees one lag.",
             panels={"plain": "without QK-norm", "qk-norm": "with QK-norm"},
             x="heads",
             colour="target",

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from headwise.allocation.plan_file import read_allocation
 from headwise.allocation.schedules import SCHEDULES, schedule
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.lab.kinds.text import TEXT
 from headwise.lab.run import Run
 from headwise.lab.study import Claim, IntervalFigure, Study, tiers_of
 from headwise.nets import DecoderShape
 from headwise.nets.variants import find_variant
+from headwise.nets.variants.named import settled
 from headwise.studies.allocation import claims
 from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
@@ -44,8 +45,8 @@ class Size:
         return self.layers * 4 * self.width**2
 
     def schedules(self) -> dict[str, Layers]:
-        """The named schedules, which all spend the budget."""
-        return {
+        """The named schedules, which all spend the budget, as far as the attention takes them."""
+        every = {
             name: schedule(
                 name,
                 layers=self.layers,
@@ -56,6 +57,21 @@ class Size:
             )
             for name in SCHEDULES
         }
+        taken = {name: layers for name, layers in every.items() if self.takes(layers)}
+        require(
+            "uniform" in taken and len(taken) > 1,
+            f"{self.attention} attention does not fit {self.heads} heads a layer and another "
+            f"schedule of them, so there is nothing to compare",
+        )
+        return taken
+
+    def takes(self, layers: Layers) -> bool:
+        """Has the attention a form with each layer's heads? Two groups have none with three."""
+        try:
+            settled(self.attention, layers)
+        except InputError:
+            return False
+        return True
 
     def runs(self, task: Language, layers: Layers) -> list[Run]:
         """One schedule on one text, with and without QK-norm, all seeds."""
@@ -126,7 +142,10 @@ def _parts(
         for name, layers in size.schedules().items()
     }
     planned = [
-        run for task in tasks if task.name in plans for run in size.runs(task, plans[task.name])
+        run
+        for task in tasks
+        if task.name in plans and size.takes(plans[task.name])
+        for run in size.runs(task, plans[task.name])
     ]
     return {**made, PLAN: planned} if planned else made
 
@@ -244,7 +263,8 @@ def with_attention(attention: str) -> Study:
     """The same comparison with decoders of a variant of attention, such as "talking".
 
     The schedules share out what would be equal budgets of plain heads; what a variant adds or
-    shares makes them differ, and the table shows every network's attention parameters.
+    shares makes them differ, and the table shows every network's attention parameters. Schedules
+    that have a layer with no such form (two groups of three heads) are left out.
     """
     attention = str(find_variant(attention))
     prices = {name: tier.price for name, tier in ALLOCATION.tiers.items()}

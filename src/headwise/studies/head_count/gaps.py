@@ -149,7 +149,7 @@ HEAD_COUNT_GAPS = replace(
     figures=(
         Figure(
             "two-layers",
-            "What lies between two layers decides the error with one head",
+            "What lies between two layers, and the error",
             "Smallest validation NMSE over seeds, two layers, total width 32, D = 4.",
             {"two-layers": "Table 5"},
             x="heads",

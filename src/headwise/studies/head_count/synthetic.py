@@ -230,22 +230,22 @@ HEAD_COUNT = Study(
     figures=(
         _by_heads(
             "transition",
-            "The error falls when the heads reach the intrinsic dimension",
+            "Error against heads: does it fall at the intrinsic dimension?",
             {"transition": "Table 2: 8 dimensions a head"},
         ),
         Figure(
             name="reversal",
-            title="Longer sequences: harder below D heads, not above",
+            title="Are longer sequences harder, below D heads and above?",
             caption="The same errors against the length; a line a number of heads.",
             panels={"transition": "Table 2: 8 dimensions a head"},
             x="length",
             colour="heads",
             x_log=True,
         ),
-        width_figure("With too few heads, width buys little"),
+        width_figure("What does width buy with too few heads?"),
         _by_heads(
             "variants",
-            "The drop follows the intrinsic dimension",
+            "Other settings: where is the drop?",
             {
                 "fixed-width": "Table 3: total width 32, D = 4",
                 "three-features": "Table 4: D = 3",
@@ -256,7 +256,7 @@ HEAD_COUNT = Study(
         ),
         Figure(
             name="draws",
-            title="The more the directions overlap, the less the fourth head is missed",
+            title="Three heads or four, by the overlap of the directions",
             caption="Six random draws of the a_i, T = 32; largest |cosine| between two of them.",
             panels={"draws": "Smallest error over seeds"},
             x="overlap",
@@ -264,14 +264,14 @@ HEAD_COUNT = Study(
         ),
         _by_heads(
             "more-dims",
-            "The drop is at h = D for other D too",
+            "Other intrinsic dimensions: is the drop at h = D?",
             {"more-dims": "D = 2, 6, 8"},
             caption="Smallest validation NMSE over seeds; a line an intrinsic dimension.",
             colour="intrinsic_dim",
         ),
         _by_heads(
             "residual-norm",
-            "A residual connection and layer norm do not move the drop",
+            "With a residual connection and layer norm: is the drop at h = D?",
             {"residual-norm": "Residual connection and layer norm"},
         ),
     ),

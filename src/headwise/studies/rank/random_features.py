@@ -199,7 +199,7 @@ RANK_RANDOM_FEATURES = rank_study(
         ),
         Figure(
             name="vote",
-            title="Two layers: a majority vote goes below what one layer can reach",
+            title="A majority vote of two layers, and what one layer can reach",
             caption="Error against heads of a construction of two layers; the bound, dashed, is "
             "for one layer and does not hold for two.",
             panels={"vote": "vote"},

@@ -167,11 +167,11 @@ def rank_finding(results: pd.DataFrame) -> Conclusion:
     ratios = half_over_full(results)
     if ratios.empty:
         return Conclusion("No pair of half and full rank is finished.", None, "finishing the study")
-    worst, sentence = float(ratios.min()), ", ".join(_describe(key) for key in ratios.index)
+    worst, sentence = float(ratios.min()), "; ".join(_describe(key) for key in ratios.index)
     if worst < FALL:
         return Conclusion(
-            f"Inconclusive: with one layer and equal parameters, half rank is {worst:.1f}× above "
-            f"full rank where it is least ({sentence}); {FALL:.0f}× would settle it.",
+            f"Inconclusive: with one layer and equal parameters, half rank is {_against(worst)} "
+            f"full rank where it is least ({sentence}); {FALL:.0f}× above would settle it.",
             None,
             "more steps (a larger tier)",
         )
@@ -198,10 +198,17 @@ def price_finding(
     listed = ", ".join(f"{symbol} = {value}: {ratio:.1f}×" for value, ratio in found.items())
     first, last = float(found.iloc[0]), float(found.iloc[-1])
     answer = same
-    if max(first, last) >= HELPS * min(first, last):
+    if float(found.max()) < HELPS:
+        answer = "No: half the rank costs nothing here"
+    elif max(first, last) >= HELPS * min(first, last):
         answer = grows if last > first else falls
     where = f"error at half rank over full rank, one layer, {listed}"
     return Conclusion(f"{answer} ({where}).", round(last), answer=answer)
+
+
+def _against(ratio: float) -> str:
+    """How an error stands to another: a ratio below one is said as how far it is below."""
+    return f"{ratio:.1f}× above" if ratio >= 1 or not ratio else f"{1 / ratio:.1f}× below"
 
 
 def _describe(key: tuple[int, int, int]) -> str:
@@ -251,8 +258,8 @@ def drop_notes(ours: pd.DataFrame) -> pd.DataFrame:
     keys = ["part", "dim", "points", "positions", "layers", "modules", "power"]
     both = at[1.0].merge(at[0.5][[*keys, "error_min"]], on=keys, suffixes=("", "_half"))
     lowest = both[both["error_min"] > 0].sort_values("error_min").head(1)
-    factor = (lowest["error_min_half"] / lowest["error_min"]).map("{:.1f}× below half rank".format)
-    return lowest.assign(label=factor)[[*keys, "rank_share", "error_min", "label"]]
+    factor = (lowest["error_min"] / lowest["error_min_half"]).map(_against)
+    return lowest.assign(label=factor + " half rank")[[*keys, "rank_share", "error_min", "label"]]
 
 
 DEPTH_CLAIM = Claim(

@@ -96,15 +96,16 @@ def state_and_length(results: pd.DataFrame) -> Verdict:
         by_length = errors.droplevel([0, 2]).sort_index()
         if len(by_length) > 1 and units >= dim:
             grows.append(bool((by_length.diff().dropna() > 0).all()))
-            listing = ", ".join(f"T = {t}: {e:.1e}" for t, e in by_length.items())
-            words.append(f"state {units}, D = {dim}: {listing}")
+            listing = ", ".join(f"T = {t:g}: {e:.1e}" for t, e in by_length.items())
+            words.append(f"state {units:g}, D = {dim:g}: {listing}")
     for (dim, length), errors in best.groupby(level=[0, 1]):
         by_state = errors.droplevel([0, 1])
         few, enough = by_state[by_state.index < dim], by_state[by_state.index >= dim]
         if len(few) and len(enough):
             short.append(bool(few.min() > 2 * enough.min()))
             words.append(
-                f"D = {dim}, T = {length}: {few.min():.1e} below D, {enough.min():.1e} from D on"
+                f"D = {dim:g}, T = {length:g}: {few.min():.1e} below D, {enough.min():.1e} from D "
+                "on"
             )
     if not grows or not short:
         return NOT_TESTED
@@ -122,8 +123,8 @@ def ceiling_and_floor(results: pd.DataFrame) -> Verdict:
         return NOT_TESTED
     best = best[["plain", "max pooling", "mean pooling"]].dropna()
     words = [
-        f"D = {dim}, T = {length}: plain {row['plain']:.1e}, max {row['max pooling']:.1e}, mean "
-        f"{row['mean pooling']:.1e}"
+        f"D = {dim:g}, T = {length:g}: plain {row['plain']:.1e}, max {row['max pooling']:.1e}, "
+        f"mean {row['mean pooling']:.1e}"
         for (dim, length), row in best.iterrows()
     ]
     ceiling = (best["max pooling"] <= 2 * best["plain"]).all()

@@ -13,6 +13,17 @@ from headwise.training import Streaming, Training
 TOKEN_DIM = 6
 MIXED = 8  # heads of a mixture, of which some are active
 BANDS = 2
+WITHOUT_HEADS = ("GRU", "convolution", "state space", "max pooling", "mean pooling")
+
+
+def has_heads(model: str) -> bool:
+    """Is it a variant of a head?"""
+    return model not in WITHOUT_HEADS
+
+
+def is_plain_or_without_heads(model: str) -> bool:
+    """Is it plain heads, or a model that has none?"""
+    return model == "plain" or not has_heads(model)
 
 
 def retrieval(length: int, dim: int, parts: bool = False) -> Retrieval:

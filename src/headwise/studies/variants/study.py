@@ -1,5 +1,7 @@
 """The study `variants`: retrieval, neighbours and induction by every variant and model."""
 
+from typing import Any
+
 import pandas as pd
 
 from headwise.core.intervals import Interval
@@ -11,11 +13,18 @@ from headwise.studies.variants.transition import FALL
 
 
 def times(results: pd.DataFrame) -> pd.DataFrame:
-    """Processor seconds of a run with D units on the whole sequence, by model and engine."""
-    rows = results[(results["part"] == "heads") & (results["intrinsic_dim"] == 4)]
+    """Processor time of a step with D units (a band: D each), by model and engine.
+
+    Networks trained as one program were timed together: that is one measurement, not one a seed.
+    """
+    banded = results["model"].str.startswith("banded")
+    enough = results["intrinsic_dim"] * banded.map({True: models.BANDS, False: 1})
+    here = (results["part"] == "heads") & (results["intrinsic_dim"] == 4)
+    rows = results[here & (results["units"] == enough)]
+    rows = rows.drop_duplicates(["model", "cpu_seconds"])
     found = []
     for (model, engine), here in rows.groupby(["model", "engine"]):
-        each = Interval.of(here["cpu_seconds"].to_numpy(float))
+        each = Interval.of((1e3 * here["cpu_seconds"] / here["steps"]).to_numpy(float))
         found.append(
             {
                 "label": model,
@@ -32,13 +41,23 @@ def times(results: pd.DataFrame) -> pd.DataFrame:
 
 def at_dim(ours: pd.DataFrame) -> pd.DataFrame:
     """For a figure: a line where the units reach D."""
-    panels = ours[["part", "intrinsic_dim"]].dropna().drop_duplicates()
+    panels = ours[["part", "intrinsic_dim", "length"]].dropna().drop_duplicates()
     return pd.DataFrame(
         [
             {"part": row.part, "units": int(row.intrinsic_dim), "intrinsic_dim": row.intrinsic_dim,
-             "label": f"D = {row.intrinsic_dim:.0f}"}
+             "length": row.length, "label": f"D = {row.intrinsic_dim:.0f}"}
             for row in panels.itertuples()
         ]
+    )  # fmt: skip
+
+
+def _against_units(
+    name: str, title: str, caption: str, panels: dict[str, str], **more: Any
+) -> Figure:
+    """The smallest error against heads or their like, a line a model, a rule at D."""
+    return Figure(
+        name, title, f"{SMALLEST} {caption}", panels, x="units", colour="model", notes=at_dim,
+        **more,
     )  # fmt: skip
 
 
@@ -46,6 +65,7 @@ def _at(dim: int) -> int:
     return dim
 
 
+SMALLEST = "Smallest validation NMSE over seeds"
 PRICES = (
     "about 10 CPU-minutes",
     "about 43 CPU-minutes",
@@ -147,48 +167,51 @@ VARIANTS = Study(
         ),
     ),
     figures=(
-        Figure(
-            name="heads",
-            title="What D features cost, by variant",
-            caption="Smallest validation NMSE over seeds against active heads or their like.",
-            panels={"heads": "T = 32"},
-            x="units",
-            colour="model",
+        _against_units(
+            "heads",
+            "What D features cost, by variant of a head",
+            "against active heads.",
+            {"heads": "T = 32"},
             facet="intrinsic_dim",
-            notes=at_dim,
+            only=models.has_heads,
+        ),
+        _against_units(
+            "models",
+            "What D features cost without heads",
+            "against channels or numbers of state, with plain heads beside them.",
+            {"heads": "T = 32"},
+            facet="intrinsic_dim",
+            only=models.is_plain_or_without_heads,
         ),
         Figure(
             name="parameters",
             title="The same against parameters",
-            caption="Smallest validation NMSE over seeds against all parameters of the network.",
+            caption=f"{SMALLEST} against all parameters of the network.",
             panels={"heads": "T = 32"},
             x="params",
             colour="model",
             x_log=True,
             facet="intrinsic_dim",
         ),
-        Figure(
-            name="lengths",
-            title="The transition does not move with the length",
-            caption="Smallest validation NMSE over seeds, D = 4; a panel a length.",
-            panels={"lengths": "D = 4"},
-            x="units",
-            colour="model",
+        _against_units(
+            "lengths",
+            "Does the transition move with the length?",
+            "with D = 4; a panel a length (T = 32: above).",
+            {"lengths": "D = 4"},
             facet="length",
         ),
-        Figure(
-            name="positions",
-            title="Features of parts of the sequence",
-            caption="Smallest validation NMSE over seeds, D = 4, T = 32, positions one-hot.",
-            panels={"positions": "S_i half of the sequence"},
-            x="units",
-            colour="model",
+        _against_units(
+            "positions",
+            "Features of parts of the sequence",
+            "with D = 4, T = 32, positions one-hot.",
+            {"positions": "S_i half of the sequence"},
         ),
         IntervalFigure(
             name="time",
-            title="Measured time of a run",
-            caption="Processor seconds, mean over sizes and seeds with its 95 % interval.",
-            axis="processor time, seconds",
+            title="Measured time of a training step",
+            caption="Processor time a network with D units, batch 32; where networks were timed "
+            "one by one, the mean with its 95 % interval.",
+            axis="processor time a step, ms",
             data=times,
         ),
     ),
@@ -201,8 +224,9 @@ VARIANTS = Study(
         "The network is the head-count paper's (embedding and readout of width 32, 8 dimensions a "
         "head) with the variant, or another model, in the place of its heads.",
         "Training: AdamW, 2 % warm-up and cosine, gradient norm clipped at 1, batch 32, on 8000 "
-        "fixed sequences: 16,000 steps at rate .002 of heads that the kernel has itself, 4,000 at "
-        ".005 of all else; neighbours and induction on fresh sequences, batch 64.",
+        "fixed sequences: 16,000 steps at rate .002 of heads that the kernel has itself (linear "
+        "ones aside), 4,000 at .005 of all else; neighbours and induction on fresh sequences, "
+        "batch 64.",
         "A transition is the step of a sweep with the largest fall of the smallest error over "
         f"seeds, if that is {FALL:.0f}× or more; its interval holds 95 % of resamples of the "
         "seeds.",

@@ -2,9 +2,10 @@
 
 The recipes were settled by pilot runs of a few settings at D = 4. Small rates and many steps leave
 fewer networks stuck with one feature twice: heads that the kernel has itself, at a millisecond for
-ten steps, have both; all others have fewer steps at a larger rate. Where a quarter of the seeds or
-fewer get through (two groups; a maximum of D channels), there are three times as many, and eight
-times where a tenth does: of 24 seeds of four multi-query heads 2 did, which decided nothing.
+ten steps, have both (linear ones aside); all others have fewer steps at a larger rate. Where a
+quarter of the seeds or fewer get through (two groups; a maximum of D channels), there are three
+times as many, and eight times where a tenth does: of 24 seeds of four multi-query heads 2 did,
+which decided nothing.
 """
 
 from collections.abc import Iterable

@@ -22,6 +22,8 @@ The allocation paper (arXiv 2510.03784) states a bound of its own for this trade
 are not known to us, and this is not it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float
 
@@ -37,9 +39,9 @@ Kernel = Float[np.ndarray, "lags out in"]
 
 def extraction_bound(kernel: Kernel, heads: int, head_dim: int) -> Bound:
     """The least mean-square error of one layer at a linear target of the past tokens."""
-    matrices = _kernel(kernel)
+    matrices = as_kernel(kernel)
     heads, head_dim = whole("heads", heads), whole("head_dim", head_dim)
-    by_heads, by_width = unreached(matrices, heads, head_dim)
+    by_heads, by_width = unreached(spectra(matrices), heads, head_dim)
     total = float(np.square(matrices).sum())
     value = max(by_heads, by_width)
     # The singular values are known within a few units of the largest.
@@ -68,20 +70,37 @@ def extraction_bound(kernel: Kernel, heads: int, head_dim: int) -> Bound:
     )
 
 
-def unreached(kernel: Kernel, heads: int, head_dim: int) -> tuple[float, float]:
-    """The energy that a number of heads leaves, and the energy that heads × head_dim leaves."""
+class Spectra(NamedTuple):
+    """Squared singular values of a kernel's unfoldings: in time, as read, as written."""
+
+    time: Float[np.ndarray, " time"]
+    read: Float[np.ndarray, " read"]
+    written: Float[np.ndarray, " written"]
+
+
+def spectra(kernel: Kernel) -> Spectra:
+    """With the lags, with the lags and outputs, and with the lags and inputs as rows."""
     lags, out, into = kernel.shape
-    in_time = _beyond(kernel.reshape(lags, out * into), heads)
-    read = _beyond(kernel.reshape(lags * out, into), heads * head_dim)
-    written = _beyond(kernel.transpose(0, 2, 1).reshape(lags * into, out), heads * head_dim)
-    return in_time, max(read, written)
+    return Spectra(
+        _squares(kernel.reshape(lags, out * into)),
+        _squares(kernel.reshape(lags * out, into)),
+        _squares(kernel.transpose(0, 2, 1).reshape(lags * into, out)),
+    )
 
 
-def _beyond(matrix: Float[np.ndarray, "rows columns"], rank: int) -> float:
-    return float(np.square(np.linalg.svd(matrix, compute_uv=False)[rank:]).sum())
+def unreached(found: Spectra, heads: int, head_dim: int) -> tuple[float, float]:
+    """The energy that a number of heads leaves, and the energy that heads × head_dim leaves."""
+    rank = heads * head_dim
+    wide = max(float(found.read[rank:].sum()), float(found.written[rank:].sum()))
+    return float(found.time[heads:].sum()), wide
 
 
-def _kernel(kernel: Kernel) -> Kernel:
+def _squares(matrix: Float[np.ndarray, "rows columns"]) -> np.ndarray:
+    return np.square(np.linalg.svd(matrix, compute_uv=False))
+
+
+def as_kernel(kernel: Kernel) -> Kernel:
+    """A kernel that can be squared and added up, or a sentence that says what it is not."""
     flat = numbers("kernel", kernel)
     shape = np.shape(kernel)
     require(

@@ -90,10 +90,15 @@ def choose(items: Sequence[Item], budget: float, *, exact: bool = True) -> Choic
 
 
 def lower_bound(items: Sequence[Item], budget: float, price: float) -> float:
-    """No choice within the budget has less loss than this, whatever the price ≥ 0."""
+    """No choice within the budget has less loss than this, whatever the price ≥ 0.
+
+    −∞, which says nothing, where the sum exceeds double precision.
+    """
     items, budget = sequence("items", items, Item, "items"), number("budget", budget)
     require((price := number("price", price)) >= 0, f"price is {price:g}; it is at least 0")
-    return sum(float((i.losses + price * i.costs).min()) for i in items) - price * budget
+    with np.errstate(over="ignore"):
+        found = sum(float((i.losses + price * i.costs).min()) for i in items) - price * budget
+    return found if np.isfinite(found) else -np.inf
 
 
 def lower_hull(item: Item) -> list[int]:

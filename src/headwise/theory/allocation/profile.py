@@ -6,7 +6,11 @@ degrees of freedom, F the square of Student's quantile. Where the model is linea
 t-interval; where it bends, the interval bends with it, and where the data do not limit a parameter
 it reaches the end of the search (profile likelihood; Bates and Watts, Nonlinear Regression, ch. 6).
 Where it bends much, F is too small: simulated sweeps, drawn from the fit, say how large the
-statistic gets where the truth is known, and the larger of the two is used.
+statistic gets where the truth is known. So it is where runs of some settings scatter more than
+others: there a run is drawn with its own residual, at the size that it had before the fit followed
+it, and a random sign (the wild bootstrap with HC3 residuals; MacKinnon and White 1985). The largest
+of the three is used. A single run that alone determines a parameter has no residual to show: that
+it scatters more than others no method can see.
 """
 
 import numpy as np
@@ -26,18 +30,32 @@ from headwise.theory.allocation.sweep import (
 
 _TRIALS = 40  # values of a parameter at which its profile is computed
 _CLOSE = 0.005  # how near the F test's limit an end is
+_MOST_FOLLOWED = 0.1  # 1 − leverage of a run, at least
+
+
+def needed_statistics(
+    sweep: Sweep, best: Float[Array, " 4"], least: float, simulations: int, seed: int
+) -> Float[Array, " parameters"]:
+    """For each parameter the statistic that a value must exceed to be outside."""
+    needed = np.full(sweep.parameters, f_quantile(sweep))
+    if sweep.freedom >= 1:
+        for noise in _noises(sweep, best, scatter_of(sweep, least), simulations, seed):
+            needed = np.maximum(needed, _simulated(sweep, best, noise))
+    return needed
 
 
 def profile_intervals(
-    sweep: Sweep, found: Float[Array, "found 4"], least: float, simulations: int, seed: int
+    sweep: Sweep,
+    found: Float[Array, "found 4"],
+    least: float,
+    needed: Float[Array, " parameters"],
 ) -> Float[Array, "4 2"]:
-    """The lowest and highest value of each parameter that the F test does not reject."""
+    """The lowest and highest value of each parameter whose statistic is not above the needed."""
     if sweep.freedom < 1:
         return np.stack([LOWEST, HIGHEST], -1)
     count = sweep.parameters
     parameter = np.tile(np.repeat(np.arange(count), 2), len(found))
     scatter = scatter_of(sweep, least)
-    needed = np.maximum(f_quantile(sweep), _simulated(sweep, found[0], scatter, simulations, seed))
     allowed = (least + scatter * needed)[parameter]
     side = np.tile([-1.0, 1.0], count * len(found))
     inner = np.repeat(found, 2 * count, axis=0)
@@ -115,21 +133,33 @@ class _Cleared(Sweep):
         return super().model(without)
 
 
-def _simulated(
+def _noises(
     sweep: Sweep, best: Float[Array, " 4"], scatter: float, count: int, seed: int
+) -> tuple[Float[Array, "count runs"], Float[Array, "count runs"]]:
+    """Scatter that is the same for all runs, and scatter of each run's own size."""
+    rng = np.random.default_rng([seed, 8])
+    even = np.sqrt(scatter) * rng.standard_normal((count, len(sweep.logs)))
+    fitted, slopes = sweep.model(best[None])
+    slopes = slopes[0, :, : sweep.parameters]
+    followed = np.einsum("nk,kn->n", slopes, np.linalg.pinv(slopes, rcond=1e-10))
+    own = (sweep.logs - fitted[0]) / np.maximum(1 - followed, _MOST_FOLLOWED)
+    return even, own * rng.choice([-1.0, 1.0], (count, len(own)))
+
+
+def _simulated(
+    sweep: Sweep, best: Float[Array, " 4"], noise: Float[Array, "count runs"]
 ) -> Float[Array, " parameters"]:
     """The statistic's 95 % quantile for each parameter, over sweeps drawn from the fit itself."""
-    rng = np.random.default_rng([seed, 8])
-    noise = np.sqrt(scatter) * rng.standard_normal((count, len(sweep.logs)))
     targets = sweep.model(best[None])[0] + noise
-    starts, held = np.tile(best, (count, 1)), held_rows(sweep, count)
+    starts, held = np.tile(best, (len(noise), 1)), held_rows(sweep, len(noise))
     least = fit(sweep, targets, starts, held)[1]
+    scatter = np.array([scatter_of(sweep, float(each)) for each in least])
     quantiles = []
     for index in range(sweep.parameters):
         known = held.copy()
         known[:, index] = True
         excess = fit(sweep, targets, starts, known)[1] - least
-        quantiles.append(np.quantile(excess * sweep.freedom / least, 0.95))
+        quantiles.append(np.quantile(excess / scatter, 0.95))
     return np.array(quantiles)
 
 

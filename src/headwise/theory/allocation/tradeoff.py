@@ -16,8 +16,8 @@ from jaxtyping import Float
 from headwise.core.errors import InputError, require
 from headwise.core.shown import Printed
 from headwise.theory.allocation.design import PARAMETERS, undetermined
-from headwise.theory.allocation.profile import one_term, profile_intervals
-from headwise.theory.allocation.sweep import LEAST, MOST, Sweep, best_fits
+from headwise.theory.allocation.profile import needed_statistics, one_term, profile_intervals
+from headwise.theory.allocation.sweep import LEAST, MOST, Sweep, best_fits, f_quantile
 from headwise.theory.checks import number, numbers, positive, whole
 
 Array = np.ndarray
@@ -153,7 +153,8 @@ def fit_tradeoff(
     h, d, y = (
         numbers(name, each) for name, each in (("heads", heads), ("dims", dims), ("errors", errors))
     )
-    y = y - number("floor", floor)
+    floor = number("floor", floor)
+    y = y - floor
     draws, seed = whole("draws", draws, least=50, most=100_000), whole("seed", seed, least=0)
     require(tail is None or callable(tail), "tail is a function of the dimension, or None")
     require(len(h) == len(d) == len(y) and len(y) >= 3, "give as many heads, dims and errors")
@@ -164,7 +165,8 @@ def fit_tradeoff(
     found, costs = best_fits(sweep)
     best, least = found[0], float(costs[0])
     fitted = sweep.model(best[None])[0][0]
-    intervals = profile_intervals(sweep, found, least, draws, seed)
+    needed = needed_statistics(sweep, best, least, draws, seed)
+    intervals = profile_intervals(sweep, found, least, needed)
     estimates = [_estimate(best[k], intervals[k], logarithm=k in (0, 2)) for k in range(4)]
     cell = _cells(h, d)
     freedom = max(1, sweep.freedom)
@@ -180,7 +182,7 @@ def fit_tradeoff(
         heads_seen=(int(h.min()), int(h.max())),
         dims_seen=(int(d.min()), int(d.max())),
         tail=tail,
-        draws=_plausible(sweep, best, least, draws, seed),
+        draws=_plausible(sweep, best, least, needed, draws, seed),
     )
 
 
@@ -200,11 +202,13 @@ def _check_tail(sweep: Sweep) -> None:
     )
 
 
-def _plausible(sweep: Sweep, best: Array, least: float, draws: int, seed: int) -> Array:
+def _plausible(
+    sweep: Sweep, best: Array, least: float, needed: Array, draws: int, seed: int
+) -> Array:
     """Rows of (a, q, b, s) as sure as the fit: Student's distribution about it, by linearisation.
 
     Its covariance is that of least squares; its heavier tails are what f degrees of freedom leave
-    unknown of the scatter.
+    unknown of the scatter. It is widened as the intervals of the parameters are.
     """
     freedom = max(1, sweep.freedom)
     jacobian = sweep.model(best[None])[1][0]
@@ -213,7 +217,7 @@ def _plausible(sweep: Sweep, best: Array, least: float, draws: int, seed: int) -
     rng = np.random.default_rng([seed, 8])
     normal = rng.standard_normal((draws, 4)) * spread @ vectors.T
     scale = np.sqrt(least / freedom / (rng.chisquare(freedom, (draws, 1)) / freedom))
-    rows = best + scale * normal
+    rows = best + np.sqrt(needed.max() / f_quantile(sweep)) * scale * normal
     rows[:, [1, 3]] = np.clip(rows[:, [1, 3]], LEAST, MOST)
     rows[:, [0, 2]] = np.exp(np.clip(rows[:, [0, 2]], -60, 60))
     return np.asarray(rows)

@@ -96,12 +96,18 @@ def intrinsic_dim_is_unique(first_dim: int, second_dim: int, length: int) -> Bou
 
 
 def layers_condition(layers: int, heads: int, intrinsic_dim: int) -> Bound:
-    """Conjecture: efficient iff layers·heads ≥ intrinsic_dim; the value is the heads to spare."""
+    """Conjecture: efficient networks have layers·heads ≥ intrinsic_dim; the value is what is over.
+
+    It says what is needed, not that it is enough.
+    """
     layers, heads = whole("layers", layers), whole("heads", heads)
     intrinsic_dim = whole("intrinsic_dim", intrinsic_dim)
     spare = layers * heads - intrinsic_dim
     if spare >= 0:
-        statement = f"{layers} × {heads} heads cover {intrinsic_dim} features."
+        statement = (
+            f"{layers} × {heads} heads are no fewer than {intrinsic_dim} features: the conjecture "
+            "forbids nothing, and does not say that they are enough."
+        )
     else:
         statement = (
             f"{layers} × {heads} heads are {-spare} short of {intrinsic_dim} features: log(params) "
@@ -120,7 +126,11 @@ def layers_condition(layers: int, heads: int, intrinsic_dim: int) -> Bound:
 
 
 def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
-    """Heads per layer for an efficient network: intrinsic_dim, shared out among the layers."""
+    """Heads per layer for an efficient network: intrinsic_dim, shared out among the layers.
+
+    In one layer so many are enough and fewer are not; in several the paper conjectures that fewer
+    are not, and leaves open whether so many are enough.
+    """
     intrinsic_dim, layers = whole("intrinsic_dim", intrinsic_dim), whole("layers", layers)
     per_layer = -(-intrinsic_dim // layers)
     if layers == 1:
@@ -129,7 +139,10 @@ def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
             "do not grow with the accuracy, the parameters explode on long sequences (2(2))."
         )
     else:
-        statement = f"layers·heads ≥ {intrinsic_dim} asks for {per_layer} heads in each layer."
+        statement = (
+            f"layers·heads ≥ {intrinsic_dim} asks for {per_layer} heads in each of {layers} equal "
+            "layers; whether they are enough is not conjectured."
+        )
     return Bound(
         quantity="heads needed per layer",
         value=per_layer,
@@ -138,7 +151,7 @@ def heads_needed(intrinsic_dim: int, layers: int = 1) -> Bound:
         source=f"{PAPER}, " + ("theorem 2" if layers == 1 else "conjecture on L layers"),
         status=Status.PROVED if layers == 1 else Status.CONJECTURED,
         assumptions=(
-            f"That they are enough: {APPROXIMABLE}",
+            *((f"That they are enough: {APPROXIMABLE}",) if layers == 1 else ()),
             f"That fewer are not: {REGULAR}",
             f"That fewer are not: {BOUNDED}",
             f"That fewer are not: {RELAXED}",

@@ -10,6 +10,8 @@ from headwise.theory.bound import Bound, BoundVerdict, Status, readable, rounded
 from headwise.theory.checks import one_of, positive, whole
 from headwise.theory.directed import UNIT, up
 
+_HOTTEST = 1e300  # beyond it the error may exceed every float
+
 
 def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> Bound:
     """The largest possible Σ p_t v_t - min v over `count` values of any size (never negative).
@@ -24,7 +26,7 @@ def softmax_min_error(count: int, temperature: float, *, sharp: bool = True) -> 
     entropy H(p) ≤ log(count). Weaker, and easier to invert for the temperature.
     """
     count = whole("count", count, most=None)
-    temperature = positive("temperature", temperature)
+    temperature = positive("temperature", temperature, most=_HOTTEST)
     one_of("sharp", sharp, (True, False))
     if count == 1:
         value = 0.0
@@ -70,7 +72,7 @@ def softmax_leakage(outside: int, temperature: float, gate: float, value_range: 
         # An error of the exponent is a relative error of the mass; below e^-700 it is rounded up.
         doubt = 8 * UNIT * (1 + abs(log_terms) + (gate + value_range) / temperature)
         mass = min(1.0, up(1 / (1 + math.exp(min(-log_terms, 700.0))), min(doubt, 1.0)))
-    value = up(mass * value_range) if outside else 0.0
+    value = min(value_range, up(mass * value_range)) if outside else 0.0
     return Bound(
         quantity="largest error that ignored positions add",
         side="upper",

@@ -1,9 +1,9 @@
 """Rank: what it costs to split attention into heads of low rank (arXiv 2407.16153).
 
 The target is the nearest neighbour: of two points on the sphere, the one closer to the query. One
-head of full rank is exact. Heads of rank up to dim − 2 are not, however many there are (the bound,
-over all degrees, is above 0); at rank dim − 1 and even dim, dim + 1 heads of a general kind are
-(`exact_below_full_rank`).
+head of full rank is exact. One layer of heads of rank up to dim − 2 is not, however many there are
+(the bound, over all degrees, is above 0); at rank dim − 1 and even dim, dim + 1 heads of a general
+kind are (`exact_below_full_rank`).
 `error` is the mean square E‖target - output‖², which is 1 for an output of zero.
 """
 

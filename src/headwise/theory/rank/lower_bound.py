@@ -65,7 +65,7 @@ def error_lower_bound(
         statement = "One head of full rank finds the nearer point exactly: nothing is forbidden."
     elif value == 0:
         verdict = BoundVerdict.VACUOUS
-        statement = f"{many} outnumber the harmonics of every degree up to {highest_degree}."
+        statement = f"The count of harmonics up to degree {highest_degree} forbids {many} nothing."
     else:
         verdict = BoundVerdict.HOLDS
         statement = (

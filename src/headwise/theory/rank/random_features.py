@@ -14,7 +14,7 @@ The part along s forces Σ a_h = 1, so heads that all look the same way (k_h = q
 up; heads with k_h = -q_h and negative weights free them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -36,10 +36,15 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class RandomFeatures:
-    """The best weights of given rank-1 heads, and the mean-square error they reach."""
+    """The best weights of given rank-1 heads, and the mean-square error they reach.
+
+    `layer_error` is what a layer with these weights has: another number only where the formula
+    that `error` comes from is none for the layer (`fit_with_short_keys`).
+    """
 
     weights: Float[np.ndarray, " heads"]
     error: float
+    layer_error: float
 
 
 def random_features_error(
@@ -85,7 +90,7 @@ def fit_with_short_keys(
     The script projects a random direction off q_h, adds it to cos θ·q_h and leaves the sum as
     short as it is. A hard head does not depend on the length of its key, so the layer is none the
     better; the formula's asin⟨k_h,k_h'⟩ does, so the error it gives is none of the layer's. The
-    `error` is the formula's; measure the layer for the true one.
+    `error` is the formula's, `layer_error` the true one of the weights that come of it.
     """
     unit, long = _directions("queries", queries), _directions("keys", keys)
     lengths = np.linalg.norm(np.asarray(keys, dtype=float), axis=1, keepdims=True)
@@ -93,7 +98,8 @@ def fit_with_short_keys(
         unit.shape == long.shape,
         f"queries and keys must have one shape, not {unit.shape} and {long.shape}",
     )
-    return _fit(unit, long * np.minimum(lengths, 1.0))
+    fitted = _fit(unit, long * np.minimum(lengths, 1.0))
+    return replace(fitted, layer_error=_error(unit, long, fitted.weights))
 
 
 def _fit(
@@ -104,8 +110,22 @@ def _fit(
     gram, target = _gram(queries, keys), _target(queries, keys)
     weights, _ = cg(gram, target, rtol=1e-8, maxiter=1000)
     # The error of the weights at hand, not 1 - b·a: true even where the solver stopped early.
-    error = 1 - 2 * target @ weights + weights @ (gram @ weights)
-    return RandomFeatures(weights=weights, error=float(error))
+    error = float(1 - 2 * target @ weights + weights @ (gram @ weights))
+    return RandomFeatures(weights=weights, error=error, layer_error=error)
+
+
+def _error(
+    queries: Float[np.ndarray, "heads dim"],
+    keys: Float[np.ndarray, "heads dim"],
+    weights: Float[np.ndarray, " heads"],
+) -> float:
+    """1 − 2a·b + aᵀCa of any weights, the matrix C taken a block of rows at a time."""
+    total = 1 - 2 * _target(queries, keys) @ weights
+    for start in range(0, len(queries), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        block = _angles(queries[rows], queries) * _angles(keys[rows], keys)
+        total += weights[rows] @ ((0.5 + (2 / np.pi**2) * block) @ weights)
+    return float(total)
 
 
 def _gram(

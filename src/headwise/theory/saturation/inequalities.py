@@ -63,13 +63,14 @@ def output_shift(epsilon: float, value_diameter: float) -> Bound:
     """
     epsilon = positive("epsilon", epsilon)
     diameter = positive("value_diameter", value_diameter)
-    shift = up(float(attention_shift_bound(epsilon)))
+    shift = min(1.0, up(float(attention_shift_bound(epsilon))))
+    moved = min(diameter, up(shift * diameter))
     return _bound(
         "largest change of a head's output",
-        up(shift * diameter),
+        moved,
         shift > VACUOUS,
         f"The output moves by at most {rounded_up(shift)} of the values' diameter, "
-        f"{rounded_up(up(shift * diameter))}.",
+        f"{rounded_up(moved)}.",
         "odds ratio of two sets of keys",
         (
             _SPREAD,
@@ -105,7 +106,8 @@ def row_distance(epsilon: float, score_bound: float, length: int, *, sharp: bool
     vacuous = value >= without_length
     if vacuous:
         statement = (
-            f"The formula gives {value:.4g}, no less than √2·tanh(ε/2) = {without_length:.4g}, "
+            f"The formula gives {value:.4g}{' or more' if log_value > 700 else ''}, no less than "
+            f"√2·tanh(ε/2) = {without_length:.4g}, "
             "which needs neither the length nor the bound on the scores."
         )
     else:

@@ -7,9 +7,11 @@ With [W₂ | b₂ | c − b₂] in `embed1` (see layout.py) and u_i = W_K,iᵀ(W
 
 Without residual and norm the readout's first layer follows the output map at once, and the two
 fold into one map, `mix`. All are formed once a step; the gradients of the original parameters
-follow from theirs. The key bias shifts all scores alike: its gradient is zero.
+follow from theirs. The key bias shifts all scores alike: its gradient is zero. (Linear attention
+has no such direction: its scores are the keys themselves, W_K·embed1, bias included.)
 """
 
+from headwise.training.fused.features import feature_slopes, make_features
 from headwise.training.fused.host import inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.products import Memory, dots, flip, part, product
@@ -36,11 +38,16 @@ def fold(memory: Memory, sizes: Sizes, weights: Weights, scratch: Scratch, scale
     dots(memory, 1, heads * qk_dim, dim + 1, weights.class_token, weights.query, vector, PLAIN)
     for i in range(heads * qk_dim):
         memory[vector.at + i] *= scale
-    for i in range(heads):
-        query = part(vector, 0, i * qk_dim)
-        key = part(weights.key, key_map(sizes, i) * qk_dim, 0)
-        product(memory, 1, dim, qk_dim, query, key, part(scratch.direction, i, 0), PLAIN)
-    product(memory, heads, wide, dim, scratch.direction, weights.embed1, scratch.scores, PLAIN)
+    if sizes.by_features:  # no direction: the keys themselves, bias included
+        embed1, keys = weights.embed1, weights.key
+        product(memory, heads * qk_dim, wide, dim + 1, keys, embed1, scratch.scores, PLAIN)
+        make_features(memory, sizes, scratch)
+    else:
+        for i in range(heads):
+            query = part(vector, 0, i * qk_dim)
+            key = part(weights.key, key_map(sizes, i) * qk_dim, 0)
+            product(memory, 1, dim, qk_dim, query, key, part(scratch.direction, i, 0), PLAIN)
+        product(memory, heads, wide, dim, scratch.direction, weights.embed1, scratch.scores, PLAIN)
     rows, value_rows = heads * sizes.v_dim, sizes.key_maps * sizes.v_dim
     product(memory, value_rows, wide, dim + 1, weights.value, weights.embed1, scratch.values, PLAIN)
     if folds_readout(sizes):
@@ -73,20 +80,24 @@ def unfold(
     dots(memory, rows, dim + 1, wide, scratch.values_grad, embed1, grads.value, PLAIN)
     from_values = flip(weights.value)
     product(memory, dim, wide, rows, from_values, scratch.values_grad, grads.embed1, PLAIN)
-    from_scores = flip(scratch.direction)
-    product(memory, dim, wide, heads, from_scores, scratch.scores_grad, grads.embed1, ADD)
-
-    dots(memory, heads, dim, wide, scratch.scores_grad, embed1, direction, PLAIN)
-    for i in range(heads):
-        row = key_map(sizes, i) * qk_dim
-        query, key = part(scratch.vector, 0, i * qk_dim), part(weights.key, row, 0)
-        along, key_grad = part(direction, i, 0), part(grads.key, row, 0)
-        mode = ADD if i and key_map(sizes, i - 1) == key_map(sizes, i) else PLAIN
-        product(memory, qk_dim, dim, 1, flip(query), along, key_grad, mode)
-        dots(memory, 1, qk_dim, dim, along, key, part(vector, 0, i * qk_dim), PLAIN)
-    for i in range(heads * qk_dim):
+    count, token, scores_grad = heads * qk_dim, weights.class_token, scratch.scores_grad
+    if sizes.by_features:
+        feature_slopes(memory, sizes, scratch)
+        product(memory, dim, wide, count, flip(weights.key), scores_grad, grads.embed1, ADD)
+        dots(memory, count, dim + 1, wide, scores_grad, embed1, grads.key, PLAIN)
+    else:
+        from_scores = flip(scratch.direction)
+        product(memory, dim, wide, heads, from_scores, scores_grad, grads.embed1, ADD)
+        dots(memory, heads, dim, wide, scores_grad, embed1, direction, PLAIN)
+        for i in range(heads):
+            row = key_map(sizes, i) * qk_dim
+            query, key = part(scratch.vector, 0, i * qk_dim), part(weights.key, row, 0)
+            along, key_grad = part(direction, i, 0), part(grads.key, row, 0)
+            mode = ADD if i and key_map(sizes, i - 1) == key_map(sizes, i) else PLAIN
+            product(memory, qk_dim, dim, 1, flip(query), along, key_grad, mode)
+            dots(memory, 1, qk_dim, dim, along, key, part(vector, 0, i * qk_dim), PLAIN)
+    for i in range(count):
         memory[vector.at + i] *= scale
-    count, token = heads * qk_dim, weights.class_token
     product(memory, count, dim + 1, 1, flip(vector), token, grads.query, PLAIN)
     product(memory, 1, dim + 1, count, vector, weights.query, grads.class_token, PLAIN)
     _share_out(memory, sizes, grads)

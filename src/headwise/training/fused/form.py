@@ -26,6 +26,7 @@ class KernelForm:
     outputs: int
     key_maps: int
     kept: int = 0
+    by_features: bool = False  # weights φ(q)·φ(k) in the place of a softmax
     class_token_is_key: bool = True
     scaled: bool = True
     residual: bool = False
@@ -54,7 +55,12 @@ def kernel_form(shape: SequenceNetShape) -> KernelForm:
         )
     assert isinstance(shape.pooling, HeadPooling)
     variant = shape.pooling.mechanism
-    return replace(form, key_maps=variant.maps(layer)[1], kept=variant.strongest())
+    return replace(
+        form,
+        key_maps=variant.maps(layer)[1],
+        kept=variant.strongest(),
+        by_features=not variant.folds,
+    )
 
 
 def reach_of(shape: SequenceNetShape, length: int) -> Int[np.ndarray, " two_a_head"]:

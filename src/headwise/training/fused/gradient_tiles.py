@@ -3,7 +3,7 @@
 With G = ∂P (a vector an element, as every matrix below but u), a and s the attention and the
 gradient of the scores, r = max(0, Wᵀ·x + b) and u the folded scores, for some units j and columns c
 
-    d[j, c] = (Σ_i G[i, j]·a[i, c] + u[i, j]·s[i, c])·[r[j, c] > 0]
+    d[j, c] = (Σ_i G[i, j]·a[i, c] + Σ_i u[i, j]·s[i, c])·[r[j, c] > 0]
     ∂W[k, j] += Σ_c x[k, c]·d[j, c]      ∂b[j] += Σ_c d[j, c]      ∂u[i, j] += Σ_c s[i, c]·r[j, c]
 
 The last three are kept as vectors; their lanes are added up once a step.
@@ -28,6 +28,7 @@ class _Places(NamedTuple):
     units: Any
     columns: Any
     heads: Any
+    score_maps: Any
     token_dim: Any
     pull: Any  # G
     pull_row: Any
@@ -80,7 +81,7 @@ def gradient_tiles(builder: Any, base: Any, *values: Any) -> None:
             pulls = builder.add(builder.add(of.pull, wide), builder.mul(i, of.pull_row))
             factors = [vector(pulls, INDEX(j * LANES)) for j in own_units]
             new += along(sums, lanes_of(row_of(of.attention, of.attention_row, i)), factors)
-        with loop(builder, of.heads, new) as (i, sums, gradients):
+        with loop(builder, of.score_maps, new) as (i, sums, gradients):
             scores = builder.add(builder.add(of.scores, unit), builder.mul(i, of.scores_row))
             factors = [number(scores, INDEX(j)) for j in own_units]
             gradients += along(sums, lanes_of(row_of(slopes, of.attention_row, i)), factors)
@@ -121,7 +122,7 @@ def gradient_tiles(builder: Any, base: Any, *values: Any) -> None:
         with loop(builder, of.token_dim, []) as (k, _, _):
             lanes = lanes_of(row_of(of.tokens, of.tokens_row, k))
             add_to(of.embed, of.embed_row, k, dot(lanes, gradients))
-        with loop(builder, of.heads, []) as (i, _, _):
+        with loop(builder, of.score_maps, []) as (i, _, _):
             lanes = lanes_of(row_of(slopes, of.attention_row, i))
             add_to(of.scores_grad, of.scores_grad_row, i, dot(lanes, hidden))
 

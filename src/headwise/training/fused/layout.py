@@ -34,6 +34,9 @@ class Sizes(NamedTuple):
     embed_dim: int
     heads: int
     key_maps: int  # of keys and of values: as many as heads, or fewer that heads share
+    by_features: int  # linear attention: weights are sums of features, not exponentials
+    score_maps: int  # linear maps of a token that weights are made of: heads, or heads·qk_dim
+    attention_rows: int  # of a piece: weights, scores' gradients and, by features, the weights'
     kept: int  # largest scores that a head keeps; 0: all
     qk_dim: int
     v_dim: int
@@ -72,7 +75,7 @@ class Scratch(NamedTuple):
 
     tokens: Block  # x_t: pack after pack, token_dim rows of length vectors
     hidden: Block  # r_t: pack after pack and piece after piece, width rows of vectors
-    attention: Block  # above the gradient of the scores: likewise, 2·heads rows of vectors
+    attention: Block  # above the gradient of the scores: likewise, `attention_rows` of vectors
     peak: Block  # likewise, heads vectors: the maximum that the piece's exponents refer to
     top: Block  # pack after pack, heads vectors: the final maximum
     share: Block  # likewise: 1/Σ exp
@@ -84,12 +87,14 @@ class Scratch(NamedTuple):
     factor: Block  # heads vectors, passing
     embed_sums: Block  # gradients of embed0 and scores, a vector a number, lanes not yet added up
     scores_sums: Block
+    query_sums: Block  # likewise of the queries' features
     class_score: Block  # pack after pack, heads vectors; −∞ where the class token is no key
     vector: Block  # scaled query: 1 × heads·qk_dim
     vector_grad: Block
+    features: Block  # φ of query and of the class token's key: 2 × heads·qk_dim
     direction: Block  # u_i: heads × (embed_dim + 1)
     direction_grad: Block
-    scores: Block  # u_iᵀ·embed1: heads × (width + 2)
+    scores: Block  # u_iᵀ·embed1, or key·embed1: score_maps × (width + 2)
     scores_grad: Block
     values: Block  # value·embed1: key_maps·v_dim × (width + 2)
     values_grad: Block
@@ -148,7 +153,7 @@ def lay_out(shape: SequenceNetShape, length: int, batch: int) -> Layout:
     scratch = Scratch(
         tokens=place(packs * sizes.token_dim, _padded(length) * LANES + LINE),
         hidden=place(blocks * width, columns),
-        attention=place(blocks * 2 * sizes.heads, columns),
+        attention=place(blocks * sizes.attention_rows, columns),
         peak=place(blocks * sizes.heads, LANES),
         top=place(packs * sizes.heads, LANES),
         share=place(packs * sizes.heads, LANES),
@@ -159,14 +164,16 @@ def lay_out(shape: SequenceNetShape, length: int, batch: int) -> Layout:
         mean=place(sizes.heads, LANES),
         factor=place(sizes.heads, LANES),
         embed_sums=place(sizes.token_dim + 1, _padded(width) * LANES),
-        scores_sums=place(sizes.heads, stride * LANES),
+        scores_sums=place(sizes.score_maps, stride * LANES),
+        query_sums=place(query_rows, LANES),
         class_score=place(packs * sizes.heads, LANES),
         vector=place(1, query_rows),
         vector_grad=place(1, query_rows),
+        features=place(2, query_rows),
         direction=place(sizes.heads, dim + 1),
         direction_grad=place(sizes.heads, dim + 1),
-        scores=place(sizes.heads, stride),
-        scores_grad=place(sizes.heads, stride),
+        scores=place(sizes.score_maps, stride),
+        scores_grad=place(sizes.score_maps, stride),
         values=place(sizes.key_maps * sizes.v_dim, stride),
         values_grad=place(sizes.key_maps * sizes.v_dim, stride),
         mix=place(readout, value_rows + 1),
@@ -239,6 +246,7 @@ def view(memory: np.ndarray, block: Block, size: tuple[int, ...]) -> np.ndarray:
 
 def _sizes(form: KernelForm, length: int, batch: int) -> Sizes:
     width, layer = form.width, form.layer
+    score_maps = layer.heads * layer.qk_dim if form.by_features else layer.heads
     piece = max(TILE, PIECE_FLOATS // (width * LANES) // TILE * TILE)
     packs = max(1, L2_FLOATS // (width * length * LANES))
     return Sizes(
@@ -247,6 +255,9 @@ def _sizes(form: KernelForm, length: int, batch: int) -> Sizes:
         embed_dim=form.embed_dim,
         heads=layer.heads,
         key_maps=form.key_maps,
+        by_features=int(form.by_features),
+        score_maps=score_maps,
+        attention_rows=score_maps + layer.heads * (2 if form.by_features else 1),
         kept=form.kept,
         qk_dim=layer.qk_dim,
         v_dim=layer.v_dim,

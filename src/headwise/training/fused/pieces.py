@@ -89,12 +89,13 @@ def slopes(
     )
 
 
-@shared(MEMORY, *[types.intp] * 4, *[BLOCK] * 7)
+@shared(MEMORY, *[types.intp] * 5, *[BLOCK] * 7)
 def gradients(
     memory: Memory,
     units: int,
     columns: int,
     heads: int,
+    score_maps: int,
     token_dim: int,
     pull: Block,
     scores: Block,
@@ -107,7 +108,7 @@ def gradients(
     """What a piece adds to the gradients of embedding and scores."""
     out_of_line()
     gradient_tiles(
-        memory, units, columns, heads, token_dim, pull.at, pull.row, scores.at, scores.row,
-        attention.at, attention.row, hidden.at, hidden.row, tokens.at, tokens.row,
+        memory, units, columns, heads, score_maps, token_dim, pull.at, pull.row, scores.at,
+        scores.row, attention.at, attention.row, hidden.at, hidden.row, tokens.at, tokens.row,
         embed_sums.at, embed_sums.row, scores_sums.at, scores_sums.row,
     )  # fmt: skip

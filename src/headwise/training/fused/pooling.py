@@ -6,6 +6,7 @@ enough for the hidden layer r (width × tokens vectors) to stay near while produ
 
 import numpy as np
 
+from headwise.training.fused.features import class_sum, weigh, weigh_back
 from headwise.training.fused.host import LANES, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.packs import choose, gather
@@ -27,7 +28,10 @@ from headwise.training.fused.tiles import ADD, PLAIN
 def share_scores(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
     """The class token's score of each head, in all lanes of a pack."""
     for i in range(sizes.heads):
-        own = memory[scratch.scores.at + i * scratch.scores.row + sizes.width + 1]
+        if sizes.by_features:
+            own = class_sum(memory, sizes, scratch, i)
+        else:
+            own = memory[scratch.scores.at + i * scratch.scores.row + sizes.width + 1]
         score = splat(own if sizes.class_token_is_key else MINUS_INFINITY)
         store(memory, of_head(sizes, scratch.class_score, pack, i), score)
 
@@ -43,7 +47,6 @@ def pool(
     count: int,
     rows: np.ndarray,
     reach: np.ndarray,
-    best: np.ndarray,
 ) -> None:
     """P_i and the class token's weight for the sequences inputs[order[:count]]."""
     heads, width, token_dim = sizes.heads, sizes.width, sizes.token_dim
@@ -59,12 +62,16 @@ def pool(
             if turn < sizes.pieces:
                 gather(memory, sizes, inputs, rows, start, columns, tokens)
                 embed(memory, width, columns, token_dim, weights.embed0, tokens, hidden)
-                score(memory, heads, columns, width, scratch.scores, hidden, attention)
+                scores = part(attention, heads * sizes.by_features, 0)
+                score(memory, sizes.score_maps, columns, width, scratch.scores, hidden, scores)
                 hide(memory, sizes, attention, start, columns, reach)
             if scored and turn == scored:
-                keep_strongest(memory, sizes, scratch, pack, best)
+                keep_strongest(memory, sizes, scratch, pack)
             if turn >= scored:
-                soften(memory, sizes, scratch, attention, columns, pack, piece)
+                if sizes.by_features:
+                    weigh(memory, sizes, scratch, attention, columns, pack, piece)
+                else:
+                    soften(memory, sizes, scratch, attention, columns, pack, piece)
                 mode, scale = ADD if piece else PLAIN, scratch.factor.at
                 weighted_sums(memory, heads, width, columns, attention, hidden, sums, mode, scale)
         finish(memory, sizes, scratch, pack)
@@ -81,12 +88,15 @@ def pool_back(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, count:
         for piece in range(sizes.pieces):
             _, columns = extent_of(sizes, piece)
             tokens, hidden, attention = piece_of(sizes, scratch, pack, piece)
-            below = part(attention, heads, 0)
+            below = part(attention, sizes.attention_rows - heads, 0)
             slopes(memory, heads, columns, width, pull, hidden, below)
-            soften_back(memory, sizes, scratch, attention, columns, pack, piece)
+            if sizes.by_features:
+                weigh_back(memory, sizes, scratch, attention, columns, pack)
+            else:
+                soften_back(memory, sizes, scratch, attention, columns, pack, piece)
             gradients(
-                memory, width, columns, heads, token_dim, pull, scratch.scores, attention, hidden,
-                tokens, scratch.embed_sums, scratch.scores_sums,
+                memory, width, columns, heads, sizes.score_maps, token_dim, pull, scratch.scores,
+                attention, hidden, tokens, scratch.embed_sums, scratch.scores_sums,
             )  # fmt: skip
 
 
@@ -95,7 +105,7 @@ def collect(memory: Memory, sizes: Sizes, grads: Weights, scratch: Scratch) -> N
     """Once a step: add up the lanes of the gradients' sums."""
     for rows, sums, out in (
         (sizes.token_dim + 1, scratch.embed_sums, grads.embed0),
-        (sizes.heads, scratch.scores_sums, scratch.scores_grad),
+        (sizes.score_maps, scratch.scores_sums, scratch.scores_grad),
     ):
         for at in range(0, rows * out.row, LANES):
             store(memory, out.at + at, sum_lanes(memory, sums.at + at * LANES))
@@ -106,7 +116,8 @@ def clear(memory: Memory, sizes: Sizes, scratch: Scratch) -> None:
     """Zero what is added up over packs and groups."""
     for area, rows in (
         (scratch.embed_sums, sizes.token_dim + 1),
-        (scratch.scores_sums, sizes.heads),
+        (scratch.scores_sums, sizes.score_maps),
+        (scratch.query_sums, sizes.heads * sizes.qk_dim),
         (scratch.values_grad, sizes.key_maps * sizes.v_dim),
     ):
         memory[area.at : area.at + rows * area.row] = ZERO

@@ -7,7 +7,7 @@ from headwise.core.lazy import named
 from headwise.nets.pooled import PooledShape, SequenceNetShape
 from headwise.training.samples.specification import Training
 
-COVERED = ("plain", "grouped", "banded", "window", "top-k")
+COVERED = ("plain", "grouped", "banded", "window", "top-k", "linear")
 """Variants of heads that the kernel has."""
 
 TIED = ("talking", "mixture", "gated", "differential")

@@ -3,6 +3,8 @@
 A score of −∞ has no weight and no gradient, so what is hidden here stays hidden.
 """
 
+from typing import Any
+
 import numpy as np
 
 from headwise.training.fused.host import LANES, inner, pasted
@@ -26,7 +28,7 @@ def piece_of(sizes: Sizes, scratch: Scratch, pack: int, piece: int) -> tuple[Blo
     block = pack * sizes.pieces + piece
     tokens = part(scratch.tokens, pack * sizes.token_dim, piece * sizes.piece * LANES)
     hidden = part(scratch.hidden, block * sizes.width, 0)
-    return tokens, hidden, part(scratch.attention, block * 2 * sizes.heads, 0)
+    return tokens, hidden, part(scratch.attention, block * sizes.attention_rows, 0)
 
 
 @pasted
@@ -45,30 +47,12 @@ def hide(
 
 
 @pasted
-def keep_strongest(
-    memory: Memory, sizes: Sizes, scratch: Scratch, pack: int, best: np.ndarray
-) -> None:
-    """Of a pack's scores, the class token's among them, the `kept` largest of each head.
-
-    `best` is room for that many vectors, in falling order lane by lane: a score goes down the list,
-    swapped wherever it is the larger one.
-    """
-    last, hidden = (sizes.kept - 1) * LANES, splat(MINUS_INFINITY)
+def keep_strongest(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
+    """Of a pack's scores, the class token's among them, the `kept` largest of each head."""
+    hidden = splat(MINUS_INFINITY)
     for i in range(sizes.heads):
         own = scratch.class_score.at + (pack * sizes.heads + i) * LANES
-        best[:] = MINUS_INFINITY
-        store(best, 0, load(memory, own))
-        for piece in range(sizes.pieces):
-            _, columns = extent_of(sizes, piece)
-            _, _, attention = piece_of(sizes, scratch, pack, piece)
-            row = attention.at + i * attention.row
-            for at in range(row, row + columns * LANES, LANES):
-                score = load(memory, at)
-                for place in range(0, last + LANES, LANES):
-                    held = load(best, place)
-                    store(best, place, maximum(held, score))
-                    score = minimum(held, score)
-        least = load(best, last)
+        least = _least_kept(memory, sizes, scratch, pack, i, load(memory, own))
         store(memory, own, replaced_below(load(memory, own), least, hidden))
         for piece in range(sizes.pieces):
             _, columns = extent_of(sizes, piece)
@@ -76,3 +60,37 @@ def keep_strongest(
             row = attention.at + i * attention.row
             for at in range(row, row + columns * LANES, LANES):
                 store(memory, at, replaced_below(load(memory, at), least, hidden))
+
+
+@inner
+def _least_kept(
+    memory: Memory, sizes: Sizes, scratch: Scratch, pack: int, head: int, own: Any
+) -> Any:
+    """The `kept`-th largest of a head's scores, lane by lane; `own` is the class token's.
+
+    Four at a time, in falling order, in registers: a score goes down the list, swapped wherever it
+    is the larger one. What falls out is left, in the rows of the gradients, to the next four.
+    """
+    hidden, below = splat(MINUS_INFINITY), 0
+    first, second, third, fourth = own, hidden, hidden, hidden
+    for fours in range((sizes.kept + 3) // 4):
+        if fours:
+            first, second, third, fourth = hidden, hidden, hidden, hidden
+        for piece in range(sizes.pieces):
+            _, columns = extent_of(sizes, piece)
+            _, _, attention = piece_of(sizes, scratch, pack, piece)
+            row, rest = attention.at + head * attention.row, sizes.heads * attention.row
+            for at in range(row, row + columns * LANES, LANES):
+                score = load(memory, at + below * rest)
+                first, score = maximum(first, score), minimum(first, score)
+                second, score = maximum(second, score), minimum(second, score)
+                third, score = maximum(third, score), minimum(third, score)
+                fourth, score = maximum(fourth, score), minimum(fourth, score)
+                store(memory, at + rest, score)
+        below = 1
+    place = (sizes.kept - 1) % 4
+    if place == 0:
+        return first
+    if place == 1:
+        return second
+    return third if place == 2 else fourth

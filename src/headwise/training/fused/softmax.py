@@ -58,8 +58,9 @@ def finish(memory: Memory, sizes: Sizes, scratch: Scratch, pack: int) -> None:
         share_at = of_head(sizes, scratch.share, pack, i)
         share = div(splat(ONE), load(memory, share_at))
         store(memory, share_at, share)
-        top = load(memory, of_head(sizes, scratch.top, pack, i))
-        own = exp(sub(load(memory, of_head(sizes, scratch.class_score, pack, i)), top))
+        own = load(memory, of_head(sizes, scratch.class_score, pack, i))
+        if not sizes.by_features:
+            own = exp(sub(own, load(memory, of_head(sizes, scratch.top, pack, i))))
         target = pooled.at + i * sizes.pooled_rows * pooled.row + pack * LANES
         source = scratch.sums.at + i * sizes.width * LANES
         for j in range(sizes.width):
@@ -85,9 +86,13 @@ def prepare(memory: Memory, sizes: Sizes, scratch: Scratch, first: int, pack: in
             mean = fma(output, load(memory, slopes.at + at + pack * LANES), mean)
         store(memory, scratch.mean.at + i * LANES, mean)
         row, sums = i * sizes.pooled_rows + sizes.width + 1, scratch.scores_sums
-        weight = load(memory, scratch.pooled.at + row * scratch.pooled.row + pack * LANES)
+        if sizes.by_features:  # ∂c_i, in the row of the head's first map
+            weight = load(memory, of_head(sizes, scratch.share, pack, i))
+        else:
+            weight = load(memory, scratch.pooled.at + row * scratch.pooled.row + pack * LANES)
         slope = load(memory, scratch.pull.at + pack * scratch.pull.row + row * LANES)
-        at = sums.at + i * sums.row + (sizes.width + 1) * LANES
+        first_map = i * sizes.score_maps // sizes.heads
+        at = sums.at + first_map * sums.row + (sizes.width + 1) * LANES
         store(memory, at, fma(weight, sub(slope, mean), load(memory, at)))
 
 

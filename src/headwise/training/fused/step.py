@@ -42,7 +42,6 @@ def run(
     `taken` steps were made before. Head i sees the tokens reach[2i] ≤ t < reach[2i + 1].
     """
     learn, starts = rates.size > 0, np.empty(LANES, np.int64)
-    best = np.empty(sizes.kept * LANES, np.float32)
     for step in range(order.shape[0]):
         set_constants(memory, sizes, weights)
         fold(memory, sizes, weights, scratch, scale)
@@ -53,7 +52,7 @@ def run(
         for first in range(0, batch, sizes.group):
             count = min(sizes.group, batch - first)
             rows = order[step, first:]
-            pool(memory, sizes, weights, scratch, inputs, rows, count, starts, reach, best)
+            pool(memory, sizes, weights, scratch, inputs, rows, count, starts, reach)
             read(memory, sizes, weights, scratch, first, count)
             if learn:
                 loss += judge(memory, sizes, scratch, targets, rows, first, count, batch, loss_kind)

@@ -52,7 +52,7 @@ def train_on_text(
 
     def step(number: int, rate: float) -> Tensor:
         tokens = torch.stack([task.batch(training.batch, seed, number) for seed in seeds])
-        return _step(ensemble, tokens.to(device), rate, training.clip)
+        return descend_on(ensemble, tokens.to(device), rate, training.clip)
 
     def errors() -> list[float]:
         means, spreads[:] = evaluate(ensemble, windows, device)
@@ -114,9 +114,11 @@ def check_fits(task: TextTask, shape: DecoderShape) -> None:
     )
 
 
-def _step(
+def descend_on(
     ensemble: Ensemble, tokens: Int[Tensor, "members batch window"], rate: float, clip: float
 ) -> Float[Tensor, " members"]:
+    """One step on these windows, as `train` takes it; returns each member's loss."""
+
     def cross_entropy(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
         mine = tokens[members]
         logits, penalty = forward_and_penalty(ensemble.shape, leaves, mine[..., :-1])

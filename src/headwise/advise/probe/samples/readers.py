@@ -100,7 +100,9 @@ def _frame(file: Path, ending: str) -> pd.DataFrame:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             names = [name for name in next(filter(None, csv.reader(lines)), []) if name]
         _check_names(file, names)
-        return pd.read_csv(file)
+        frame = pd.read_csv(file)
+        _check_cells(file, frame)
+        return frame
     except InputError:
         raise
     except Exception as error:  # pandas and pyarrow have many kinds of errors for a bad file
@@ -115,6 +117,17 @@ def _check_names(file: Path, names: Sequence[str]) -> None:
     once = Counter(names)  # pandas would call the second one name.1
     twice = sorted(name for name, count in once.items() if count > 1)
     require(not twice, f"{file} has two columns of the name {', '.join(twice)}; rename one")
+
+
+def _check_cells(file: Path, frame: pd.DataFrame) -> None:
+    """Refuse what pandas would make something of that nobody wrote."""
+    with file.open("rb") as whole:
+        blocks = iter(lambda: whole.read(1 << 20), b"")
+        require(not any(b"\0" in block for block in blocks), f"{file} holds NUL characters")
+    require(
+        isinstance(frame.index, pd.RangeIndex),  # else the first column became the rows' names
+        f"the rows of {file} have more cells than its first line has names",
+    )
 
 
 def _named(have: Any, wanted: str | None, usual: tuple[str, ...], file: Path, what: str) -> str:
@@ -150,6 +163,7 @@ def _long(
             "(in Python inputs=)",
         )
     if order is not None:
+        _check_order(frame, file, key, order)
         frame = frame.sort_values([key, order], kind="stable")
     groups = frame.groupby(key, sort=False)
     require(
@@ -185,7 +199,30 @@ def _check_table(
     missing = int(frame[key].isna().sum())
     require(missing == 0, f"{missing} rows of {file} name no sequence in column {key!r}")
     for name in (key, target):
+        _check_one_kind(frame[name], file)
         require(
             all(isinstance(cell, Hashable) for cell in frame[name]),
             f"column {name!r} of {file} holds lists or the like; it may hold numbers or text",
         )
+
+
+def _check_order(frame: pd.DataFrame, file: Path, key: str, order: str) -> None:
+    """Refuse positions that leave open which token comes first."""
+    numeric = pd.api.types.is_numeric_dtype(frame[order]) and bool(frame[order].notna().all())
+    require(
+        numeric and not frame.duplicated([key, order]).any(),
+        f"by column {order!r} of {file} tokens are put in order, so it holds numbers, each once in "
+        "a sequence; if it is no position, rename it or name the token's columns with --inputs "
+        "(in Python inputs=)",
+    )
+
+
+def _check_one_kind(column: pd.Series, file: Path) -> None:
+    """Refuse a column of numbers of which some cells are none: with a typing error all are text."""
+    texts = pd.Series([cell for cell in column if isinstance(cell, str)], dtype=object)
+    no_numbers = texts[pd.to_numeric(texts, errors="coerce").isna()]
+    require(
+        len(no_numbers) in (0, int(column.notna().sum())),
+        f"column {column.name!r} of {file} holds numbers, and text such as "
+        f"{str(next(iter(no_numbers), ''))[:40]!r}; it may hold either",
+    )
