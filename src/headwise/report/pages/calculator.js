@@ -71,7 +71,7 @@ if (typeof document !== "undefined" && document.getElementById("calculator")) ((
     const down = v => Math.floor(1e4 * v) / 1e4, needed = rank < dim ? headsNeeded(dim, rank, error) : 1;
     const count = needed > 1e6 ? `10${raised(Math.floor(Math.log10(needed)))}` : needed.toLocaleString("en");
     document.getElementById("rank-answer").textContent = rank >= dim ? `One head of full rank ${dim} finds the nearer point exactly.`
-      : (found.value === null ? `${heads} heads of rank ${rank} outnumber the harmonics: the bound is vacuous.` : `No layer of ${heads === 1 ? "1 head" : heads + " heads"} of rank ${rank} has a mean-square error below ${down(found.value)}.`)
+      : (found.value === null ? `The bound forbids ${heads} heads of rank ${rank} nothing: it is vacuous.` : `No layer of ${heads === 1 ? "1 head" : heads + " heads"} of rank ${rank} has a mean-square error below ${down(found.value)}.`)
       + (needed > 1 ? ` An error of ${say(error)} takes at least ${count} heads; one head of full rank ${dim} reaches 0.` : ` The bound does not rule out one head at an error of ${say(error)}.`);
     const w = 640, h = 260, left = 58, foot = 46, top = 0.55, x = p => left + (w - left - 70) * p / 16, y = v => 14 + (h - 14 - foot) * (1 - v / top);
     const powers = [...Array(33).keys()].map(i => i / 2), ranks = [...new Set([1, 2, 4, 8, 16, 32, 64].filter(r => r < dim).concat(rank < dim ? [rank] : []))].sort((a, b) => a - b);
