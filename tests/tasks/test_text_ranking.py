@@ -1,6 +1,7 @@
 """Text ranking: forms of queries, candidates, splits, packings, and what is wrong with bad data."""
 
 import json
+import os
 from dataclasses import replace
 from math import log
 from pathlib import Path
@@ -80,6 +81,13 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     with pytest.raises(InputError, match=r"no model\.safetensors"):
         TextRanking.from_source(questions, tmp_path / "bare", **options)  # type: ignore[arg-type]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    for source in (tmp_path / "a.jsonl", tmp_path):
+        with pytest.raises(InputError, match="it is a pipe or a device"):
+            read_questions(source)
 
 
 def test_too_few_candidates_or_queries_get_a_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import is_folder, read_json, reason
+from headwise.core.files import check_is_file, is_folder, read_json, reason
 from headwise.tasks.images.batches import read_binary, read_pickled
 from headwise.tasks.images.stored import ImageSplit, Pictures
 
@@ -106,6 +106,7 @@ def _open(path: Path, size: int | None) -> UInt8[np.ndarray, "height width 3"]:
         from PIL import Image
     except ImportError as error:
         raise InputError("reading images needs the package 'pillow'") from error
+    check_is_file(path, f"the image {path}")
     try:
         with Image.open(path) as picture:
             picture.load()

@@ -17,7 +17,7 @@ from typing import Any
 
 from headwise.core.cache import cache_folder
 from headwise.core.errors import InputError, require
-from headwise.core.files import is_folder, parse_json, read_json, reason, write_file
+from headwise.core.files import is_folder, parse_json, read_bytes, read_json, write_file
 
 _FORMS = (
     "accepted are {query, positive: [text]}, {query, passages: [text], is_selected: [0 or 1]} and "
@@ -97,11 +97,9 @@ def _rows(path: Path) -> list[Any]:
         require(isinstance(data, list), f"{path} must hold a list of queries; {_FORMS}")
         return list(data)
     try:
-        lines = path.read_text("utf-8").split("\n")
+        lines = read_bytes(path).decode().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {reason(error)}") from error
     rows = []
     for number, line in enumerate(lines, 1):
         if line.strip():
