@@ -71,7 +71,7 @@ def test_decoders_of_text(positions: str) -> None:
     params = [shape.initial_params(seed) for seed in (0, 1)]
     ensemble = Ensemble(shape, TextTraining(steps=1, rate=1e-2), params, "meta")
     tokens = torch.zeros(2, 3, 11, dtype=torch.int64, device="meta")
-    assert loop._step(ensemble, tokens, 1e-2, 1.0).device.type == "meta"
+    assert loop.descend_on(ensemble, tokens, 1e-2, 1.0).device.type == "meta"
 
 
 def test_devices_are_chosen_by_name_and_only_if_they_are_here() -> None:
