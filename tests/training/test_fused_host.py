@@ -14,12 +14,12 @@ import pytest
 from filelock import FileLock, Timeout
 
 import headwise
-from headwise.training.fused import host
-from headwise.training.fused.host import LANES
-from headwise.training.fused.simd import exp, gelu, load, store
+from headwise.core.compiled import host
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import exp, gelu, load, store
 
 SOURCE = Path(headwise.__file__).parents[1]
-FOLDER = "from headwise.training.fused.host import kernel_folder; print(kernel_folder())"
+FOLDER = "from headwise.core.compiled.host import kernel_folder; print(kernel_folder())"
 
 
 def python(code: str, source: Path = SOURCE, **environment: str) -> str:
@@ -37,8 +37,8 @@ import numpy as np, torch
 from headwise.nets import ClassTokenShape
 from headwise.training.fused import available
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.fused import host
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import host
+from headwise.core.compiled.host import LANES
 from headwise.training import Training
 assert LANES == 4, LANES
 assert available() is None, available()

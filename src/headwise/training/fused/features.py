@@ -12,10 +12,10 @@ the keys' gradients; below them are the gradients of the weights.
 
 import numpy as np
 
-from headwise.training.fused.host import LANES, inner, pasted
+from headwise.core.compiled.host import LANES, inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory
-from headwise.training.fused.simd import (
+from headwise.core.compiled.simd import (
     add,
     exp,
     fma,

@@ -12,7 +12,7 @@ has no such direction: its scores are the keys themselves, W_K·embed1, bias inc
 """
 
 from headwise.training.fused.features import feature_slopes, make_features
-from headwise.training.fused.host import inner, pasted
+from headwise.core.compiled.host import inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.products import Memory, dots, flip, part, product
 from headwise.training.fused.tiles import ADD, PLAIN

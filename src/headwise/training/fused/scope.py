@@ -55,7 +55,7 @@ def available() -> str | None:
     The first call compiles it, or loads it from the cache, and takes one step with it.
     """
     try:
-        with named("headwise.training.fused.host:compiling")():
+        with named("headwise.core.compiled.host:compiling")():
             load_engine().try_out()
     except Exception as error:  # whatever goes wrong here, the other engine still works
         return f"the compiled kernel does not work here: {type(error).__name__}: {error}"

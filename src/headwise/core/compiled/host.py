@@ -27,6 +27,7 @@ from headwise.core.errors import InputError
 from headwise.core.files import check_can_write_into
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
+_COMPILED = ("core/compiled", "nets/compiled", "training/fused")  # folders of compiled code
 LONGEST_WAIT = 60.0  # seconds that one process waits for another to compile
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 
@@ -59,8 +60,10 @@ def _fingerprint() -> str:
     numba itself looks only at the file of the function it caches, not at what that calls.
     """
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    package = Path(__file__).parents[2]
+    for folder in _COMPILED:
+        for source in sorted((package / folder).glob("*.py")):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     versions = (numba.__version__, llvmlite.__version__, platform.python_version())
     digest.update(repr((versions, _target(), LANES)).encode())
     return digest.hexdigest()[:20]

@@ -1,0 +1,1 @@
+"""Attention layers of short sequences as compiled code."""
