@@ -10,9 +10,7 @@ from torch import Tensor
 _BASE = 10_000.0  # of the rotations' wavelengths
 
 
-def rotation(
-    length: int, rank: int, device: torch.device
-) -> Float[Tensor, "2 length half"]:
+def rotation(length: int, rank: int, device: torch.device) -> Float[Tensor, "2 length half"]:
     """Cosines and sines by which position t turns pair i: the angle t·10000^(−2i/rank)."""
     return _rotation(length, rank, str(device))
 

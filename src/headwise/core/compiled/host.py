@@ -27,7 +27,7 @@ from headwise.core.errors import InputError
 from headwise.core.files import check_can_write_into
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
-_COMPILED = ("core/compiled", "nets/compiled", "training/fused")  # folders of compiled code
+_COMPILED = ("core/compiled", "training/fused")  # folders of compiled code
 LONGEST_WAIT = 60.0  # seconds that one process waits for another to compile
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 

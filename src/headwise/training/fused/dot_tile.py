@@ -12,8 +12,8 @@ from numba import types
 
 from headwise.core.compiled import emit
 from headwise.core.compiled.host import LANES
-from headwise.training.fused.loops import INDEX, cases, loop, offset
 from headwise.core.compiled.simd import MEMORY, operation
+from headwise.training.fused.loops import INDEX, cases, loop, offset
 from headwise.training.fused.tiles import ADD
 
 

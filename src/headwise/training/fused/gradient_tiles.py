@@ -16,8 +16,8 @@ from numba import types
 
 from headwise.core.compiled import emit
 from headwise.core.compiled.host import LANES
-from headwise.training.fused.loops import INDEX, cover, loop, offset
 from headwise.core.compiled.simd import MEMORY, operation
+from headwise.training.fused.loops import INDEX, cover, loop, offset
 
 SHAPES = {4: (3, 2, 1), 2: (4, 2, 1), 1: (4, 2, 1)}  # columns of a tile by its units
 

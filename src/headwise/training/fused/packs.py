@@ -8,10 +8,10 @@ from numba import types
 
 from headwise.core.compiled import emit
 from headwise.core.compiled.host import LANES, pasted
+from headwise.core.compiled.simd import MEMORY, operation
 from headwise.training.fused.layout import Sizes
 from headwise.training.fused.loops import INDEX, offset
 from headwise.training.fused.products import Block, Memory
-from headwise.core.compiled.simd import MEMORY, operation
 
 
 @operation(types.void, MEMORY, types.intp, MEMORY, types.intp[::1], types.intp)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from headwise.core.compiled.host import LANES, inner, pasted
+from headwise.core.compiled.simd import load, maximum, minimum, replaced_below, splat, store
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory, part
-from headwise.core.compiled.simd import load, maximum, minimum, replaced_below, splat, store
 
 MINUS_INFINITY = np.float32(-np.inf)
 

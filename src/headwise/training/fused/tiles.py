@@ -14,8 +14,8 @@ from numba import types
 
 from headwise.core.compiled import emit
 from headwise.core.compiled.host import LANES
-from headwise.training.fused.loops import INDEX, cover, loop, offset
 from headwise.core.compiled.simd import MEMORY, operation
+from headwise.training.fused.loops import INDEX, cover, loop, offset
 
 PLAIN, ADD = range(2)  # a finished tile is written as it is, or added to what is there
 

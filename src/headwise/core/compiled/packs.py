@@ -1,8 +1,8 @@
 """Tokens' rows ↔ vectors whose lanes are heads of sequences; and what is done to a head's vectors.
 
-Item i is head i mod `heads` of sequence i // `heads`. A pack are the LANES items from `first` on; of
-the last one some lanes may be empty. Coordinate r of token t is a vector at
-`at` + (t·size + r)·LANES.
+Item i is head i mod `heads` of sequence i // `heads`. A pack are the LANES items from `first` on;
+some lanes of the last one may be empty. Coordinate r of token t is a vector at `at` + (t·size +
+r)·LANES.
 """
 
 from typing import Any
@@ -110,7 +110,7 @@ def norm(memory: Memory, at: int, tokens: int, size: int, gain: int, kept: int) 
 def norm_back(
     memory: Memory, at: int, tokens: int, size: int, gain: int, gain_slope: int, kept: int
 ) -> None:
-    """The gradients of γ ⊙ x/RMS(x) → those of x, and of γ: `headwise.nets.rms` has the formulas."""
+    """Gradients of γ ⊙ x/RMS(x) → those of x and of γ: `headwise.nets.rms` has the formulas."""
     step, inverses = size * LANES, kept + tokens * size * LANES
     clear(memory, gain_slope, step)
     for t in range(tokens):

@@ -8,23 +8,30 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from headwise.core.compiled.attention import (
+    Sizes,
+    backward,
+    forward,
+    padded_queries,
+    scratch_floats,
+)
 from headwise.core.compiled.host import LANES, compiling
-from headwise.nets.compiled.kernel import Sizes, backward, forward, padded_queries, scratch_floats
-from headwise.nets.shape import AttentionShape
 
 _NONE = np.zeros(1, np.float32)
 
 
 def read_heads(
     rows: Float[Tensor, "members batch length qkv"],
-    layer: AttentionShape,
     *,
+    heads: int,
+    qk_dim: int,
+    v_dim: int,
     keys: int,
     causal: bool = False,
     turns: Float[Tensor, "2 length half"] | None = None,
     gains: Float[Tensor, "2 members heads rank"] | None = None,
 ) -> Float[Tensor, "members batch length values"]:
-    """What the heads of a layer read, side by side, from queries, keys and values side by side.
+    """What heads read, side by side, from queries, keys and values side by side.
 
     The first `keys` tokens are keys. `turns`: cosines and sines of rotary positions; `gains`: of
     the RMS norms of queries and keys.
@@ -35,9 +42,9 @@ def read_heads(
         batch=batch,
         length=length,
         keys=keys,
-        heads=layer.heads,
-        qk_dim=layer.qk_dim,
-        v_dim=layer.v_dim,
+        heads=heads,
+        qk_dim=qk_dim,
+        v_dim=v_dim,
         causal=int(causal),
         turned=int(turns is not None),
         normed=int(gains is not None),
@@ -87,7 +94,6 @@ def _scratch(sizes: Sizes) -> np.ndarray:
 
 def try_out() -> None:
     """Compile, or load what was compiled before, and read once, forwards and backwards."""
-    layer = AttentionShape(heads=1, qk_dim=2, v_dim=1)
     rows = torch.ones(1, 1, 2, 5, requires_grad=True)
     with compiling():
-        read_heads(rows, layer, keys=2).sum().backward()
+        read_heads(rows, heads=1, qk_dim=2, v_dim=1, keys=2).sum().backward()

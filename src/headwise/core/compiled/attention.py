@@ -13,11 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from headwise.core.compiled.host import LANES, entry, inner
-from headwise.core.compiled.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
-from headwise.nets.compiled.packs import (
-    ONE, ZERO, Memory, Places, clear, locate, norm, norm_back, pack, pack_gain, turn, unpack,
+from headwise.core.compiled.packs import (
+    ONE,
+    ZERO,
+    Memory,
+    Places,
+    clear,
+    locate,
+    norm,
+    norm_back,
+    pack,
+    pack_gain,
+    turn,
+    unpack,
     unpack_gain,
 )  # fmt: skip
+from headwise.core.compiled.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
 
 LOWEST = np.float32(-1e30)  # below any score, and finite
 BLOCK = 4  # queries that are answered together
@@ -83,7 +94,9 @@ def dots(memory: Memory, rows: int, at: int, size: int, to: int, apart: int) -> 
 
 
 @inner
-def mixtures(memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int) -> None:  # fmt: skip
+def mixtures(
+    memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int
+) -> None:
     """Four sums over keys, with the rows of `weights`, of vectors from `source` on."""
     row = keys * LANES
     step = size * LANES
@@ -102,7 +115,9 @@ def mixtures(memory: Memory, weights: int, keys: int, last: int, source: int, si
 
 
 @inner
-def spread_over_keys(memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int) -> None:  # fmt: skip
+def spread_over_keys(
+    memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int
+) -> None:
     """Add to every key's vector the four vectors from `source` on, weighted."""
     row, step = keys * LANES, size * LANES
     for j in range(last):
@@ -118,7 +133,9 @@ def spread_over_keys(memory: Memory, weights: int, keys: int, last: int, source:
 
 
 @inner
-def soften(memory: Memory, sizes: Sizes, weights: int, first: int, last: int, kept: Memory, kept_at: int) -> None:  # fmt: skip
+def soften(
+    memory: Memory, sizes: Sizes, weights: int, first: int, last: int, kept: Memory, kept_at: int
+) -> None:
     """Scores → weights, for four queries; their largest scores and inverse sums are kept."""
     for i in range(BLOCK):
         row = weights + i * sizes.keys * LANES
@@ -229,7 +246,9 @@ def backward(
             last = last_key(sizes, t)
             asking, pull = query + t * qk * LANES, slope + t * values * LANES
             place = 2 * (first // LANES * queries + t) * LANES
-            score_slopes(scratch, sizes, kept, place, t, last, asking, key, value, pull, weights, changes)
+            score_slopes(
+                scratch, sizes, kept, place, t, last, asking, key, value, pull, weights, changes
+            )
             mixtures(scratch, changes, keys, last, key, qk, query_slope + t * qk * LANES)
             spread_over_keys(scratch, changes, keys, last, asking, qk, key_slope)
             spread_over_keys(scratch, weights, keys, last, pull, values, value_slope)

@@ -1,1 +1,0 @@
-"""Attention layers of short sequences as compiled code."""
