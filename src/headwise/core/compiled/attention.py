@@ -2,20 +2,26 @@
 
 Queries, keys and values stand side by side in a token's row, as one linear map makes them. LANES
 pairs of sequence and head are brought into vectors ("packed"), one for each token and coordinate;
-then a softmax over keys is plain arithmetic on vectors, whatever the length, and a causal mask is
-where a loop ends. Nothing of the size of the scores is kept: the backward pass computes them again
-from each query's largest score and sum. Queries go in blocks of four, so that a key or a value
-that was loaded serves four of them.
+then a softmax over keys is plain arithmetic on vectors, whatever the length. Nothing of the size
+of the scores is kept: the backward pass computes them again from each query's largest score and
+sum.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
+from headwise.core.compiled.blocks import (
+    BLOCK,
+    HeadSizes,
+    dots,
+    last_key,
+    mixtures,
+    score_slopes,
+    soften,
+    spread_over_keys,
+)  # fmt: skip
 from headwise.core.compiled.host import LANES, entry, inner
 from headwise.core.compiled.packs import (
     ONE,
-    ZERO,
     Memory,
     Places,
     clear,
@@ -28,28 +34,10 @@ from headwise.core.compiled.packs import (
     unpack,
     unpack_gain,
 )  # fmt: skip
-from headwise.core.compiled.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
-
-LOWEST = np.float32(-1e30)  # below any score, and finite
-BLOCK = 4  # queries that are answered together
+from headwise.core.compiled.simd import load, mul, splat, store
 
 
-class Sizes(NamedTuple):
-    """What is attended. Flags are 0 or 1."""
-
-    sequences: int
-    batch: int  # sequences of a member
-    length: int  # tokens, all of which ask
-    keys: int  # tokens that answer: the first so many
-    heads: int
-    qk_dim: int
-    v_dim: int
-    causal: int
-    turned: int  # rotary positions
-    normed: int  # queries and keys
-
-
-def padded_queries(sizes: Sizes) -> int:
+def padded_queries(sizes: HeadSizes) -> int:
     """Queries, up to whole blocks."""
     return -(-sizes.length // BLOCK) * BLOCK
 
@@ -57,7 +45,7 @@ def padded_queries(sizes: Sizes) -> int:
 padded = inner(padded_queries)
 
 
-def scratch_floats(sizes: Sizes) -> int:
+def scratch_floats(sizes: HeadSizes) -> int:
     """How much memory `forward` and `backward` take beside their arguments."""
     both, keys = padded_queries(sizes) + sizes.keys, sizes.keys
     packed = 2 * both * (sizes.qk_dim + sizes.v_dim) + 2 * BLOCK * keys
@@ -65,100 +53,15 @@ def scratch_floats(sizes: Sizes) -> int:
 
 
 @inner
-def row_of(sizes: Sizes) -> int:
+def row_of(sizes: HeadSizes) -> int:
     """Numbers of a token: its queries, keys and values."""
     return sizes.heads * (2 * sizes.qk_dim + sizes.v_dim)
-
-
-@inner
-def last_key(sizes: Sizes, first: int) -> int:
-    """The keys that the block of queries from `first` on may see begin at 0 and end here."""
-    return min(sizes.keys, first + BLOCK) if sizes.causal else sizes.keys
-
-
-@inner
-def dots(memory: Memory, rows: int, at: int, size: int, to: int, apart: int) -> None:
-    """Products of four vectors of `size` coordinates, from `rows` on, with the one at `at`."""
-    a = b = c = d = splat(ZERO)
-    step = size * LANES
-    for i in range(0, step, LANES):
-        other, row = load(memory, at + i), rows + i
-        a = fma(load(memory, row), other, a)
-        b = fma(load(memory, row + step), other, b)
-        c = fma(load(memory, row + 2 * step), other, c)
-        d = fma(load(memory, row + 3 * step), other, d)
-    store(memory, to, a)
-    store(memory, to + apart, b)
-    store(memory, to + 2 * apart, c)
-    store(memory, to + 3 * apart, d)
-
-
-@inner
-def mixtures(
-    memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int
-) -> None:
-    """Four sums over keys, with the rows of `weights`, of vectors from `source` on."""
-    row = keys * LANES
-    step = size * LANES
-    for i in range(0, step, LANES):
-        a = b = c = d = splat(ZERO)
-        for j in range(last):
-            other, at = load(memory, source + j * step + i), weights + j * LANES
-            a = fma(load(memory, at), other, a)
-            b = fma(load(memory, at + row), other, b)
-            c = fma(load(memory, at + 2 * row), other, c)
-            d = fma(load(memory, at + 3 * row), other, d)
-        store(memory, to + i, a)
-        store(memory, to + i + step, b)
-        store(memory, to + i + 2 * step, c)
-        store(memory, to + i + 3 * step, d)
-
-
-@inner
-def spread_over_keys(
-    memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int
-) -> None:
-    """Add to every key's vector the four vectors from `source` on, weighted."""
-    row, step = keys * LANES, size * LANES
-    for j in range(last):
-        at = weights + j * LANES
-        a, b = load(memory, at), load(memory, at + row)
-        c, d = load(memory, at + 2 * row), load(memory, at + 3 * row)
-        for i in range(0, step, LANES):
-            target, of = to + j * step + i, source + i
-            value = fma(a, load(memory, of), load(memory, target))
-            value = fma(b, load(memory, of + step), value)
-            value = fma(c, load(memory, of + 2 * step), value)
-            store(memory, target, fma(d, load(memory, of + 3 * step), value))
-
-
-@inner
-def soften(
-    memory: Memory, sizes: Sizes, weights: int, first: int, last: int, kept: Memory, kept_at: int
-) -> None:
-    """Scores → weights, for four queries; their largest scores and inverse sums are kept."""
-    for i in range(BLOCK):
-        row = weights + i * sizes.keys * LANES
-        stop = min(last, first + i + 1) if sizes.causal else last
-        top, summed = splat(LOWEST), splat(ZERO)
-        for at in range(row, row + stop * LANES, LANES):
-            top = maximum(top, load(memory, at))
-        for at in range(row, row + stop * LANES, LANES):
-            weight = exp(sub(load(memory, at), top))
-            summed = add(summed, weight)
-            store(memory, at, weight)
-        share = div(splat(ONE), summed)
-        for at in range(row, row + stop * LANES, LANES):
-            store(memory, at, mul(load(memory, at), share))
-        clear(memory, row + stop * LANES, (last - stop) * LANES)
-        store(kept, kept_at + 2 * i * LANES, top)
-        store(kept, kept_at + (2 * i + 1) * LANES, share)
 
 
 @entry
 def forward(
     rows: Memory, turns: Memory, gains: Memory, mixed: Memory, kept: Memory, scratch: Memory,
-    sizes: Sizes,
+    sizes: HeadSizes,
 ) -> None:  # fmt: skip
     """mixed: what every head of every token reads, side by side."""
     qk, values, keys, queries = sizes.qk_dim, sizes.v_dim, sizes.keys, padded(sizes)
@@ -188,7 +91,7 @@ def forward(
 
 @inner
 def enter(
-    memory: Memory, rows: Memory, turns: Memory, gains: Memory, sizes: Sizes, first: int,
+    memory: Memory, rows: Memory, turns: Memory, gains: Memory, sizes: HeadSizes, first: int,
     query: int, key: int, value: int, rest: int, of_qk: Places, of_values: Places,
 ) -> None:  # fmt: skip
     """Pack queries, keys and values; norm, turn and scale. Behind `rest`: what norms keep."""
@@ -218,7 +121,7 @@ def enter(
 @entry
 def backward(
     rows: Memory, turns: Memory, gains: Memory, slopes: Memory, kept: Memory, scratch: Memory,
-    row_slopes: Memory, gain_slopes: Memory, sizes: Sizes,
+    row_slopes: Memory, gain_slopes: Memory, sizes: HeadSizes,
 ) -> None:  # fmt: skip
     """From the gradients of what heads read, those of the rows and of the gains."""
     qk, values, keys, queries = sizes.qk_dim, sizes.v_dim, sizes.keys, padded(sizes)
@@ -261,7 +164,7 @@ def backward(
 
 @inner
 def leave(
-    memory: Memory, turns: Memory, sizes: Sizes, first: int, query: int, key: int, rest: int,
+    memory: Memory, turns: Memory, sizes: HeadSizes, first: int, query: int, key: int, rest: int,
     gain_slopes: Memory,
 ) -> None:  # fmt: skip
     """What `enter` did to queries and keys, backwards, to their gradients."""
@@ -280,29 +183,3 @@ def leave(
         gain, hats = gain + qk * LANES, hats + tokens * (qk + 1) * LANES
         norm_back(memory, key, keys, qk, gain, gain_slope, hats)
         unpack_gain(memory, gain_slope, gain_slopes, own, first, items, heads, sizes.batch, qk)
-
-
-@inner
-def score_slopes(
-    memory: Memory, sizes: Sizes, kept: Memory, kept_at: int, first: int, last: int, asking: int,
-    key: int, value: int, pull: int, weights: int, changes: int,
-) -> None:  # fmt: skip
-    """Weights of four queries, and the gradients of their scores."""
-    qk, values, row = sizes.qk_dim, sizes.v_dim, sizes.keys * LANES
-    for j in range(last):
-        dots(memory, asking, key + j * qk * LANES, qk, weights + j * LANES, row)
-        dots(memory, pull, value + j * values * LANES, values, changes + j * LANES, row)
-    for i in range(BLOCK):
-        stop = min(last, first + i + 1) if sizes.causal else last
-        top, share = load(kept, kept_at + 2 * i * LANES), load(kept, kept_at + (2 * i + 1) * LANES)
-        mean = splat(ZERO)
-        own, change = weights + i * row, changes + i * row
-        for at in range(0, stop * LANES, LANES):
-            weight = mul(exp(sub(load(memory, own + at), top)), share)
-            store(memory, own + at, weight)
-            mean = fma(weight, load(memory, change + at), mean)
-        for at in range(0, stop * LANES, LANES):
-            moved = sub(load(memory, change + at), mean)
-            store(memory, change + at, mul(load(memory, own + at), moved))
-        clear(memory, own + stop * LANES, (last - stop) * LANES)
-        clear(memory, change + stop * LANES, (last - stop) * LANES)

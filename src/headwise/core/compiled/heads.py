@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from headwise.core.compiled.attention import (
-    Sizes,
+    HeadSizes,
     backward,
     forward,
     padded_queries,
@@ -37,7 +37,7 @@ def read_heads(
     the RMS norms of queries and keys.
     """
     members, batch, length, _ = rows.shape
-    sizes = Sizes(
+    sizes = HeadSizes(
         sequences=members * batch,
         batch=batch,
         length=length,
@@ -58,7 +58,7 @@ class _ReadHeads(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, rows: Tensor, gains: Tensor | None, turns: Tensor | None, sizes: Sizes
+        ctx: Any, rows: Tensor, gains: Tensor | None, turns: Tensor | None, sizes: HeadSizes
     ) -> Tensor:
         """Attention."""
         rows = rows.contiguous()
@@ -88,7 +88,7 @@ def _flat(tensor: Tensor | None) -> np.ndarray:
     return _NONE if tensor is None else tensor.detach().reshape(-1).numpy()
 
 
-def _scratch(sizes: Sizes) -> np.ndarray:
+def _scratch(sizes: HeadSizes) -> np.ndarray:
     return np.empty(scratch_floats(sizes), np.float32)
 
 

@@ -235,8 +235,8 @@ ALLOCATION = Study(
         "the same batches. `flops_per_token` counts the matrix products of a training step: "
         "narrower or more heads change the scores' share of it by less than the table shows.",
         "The last tenth of a text is held out; the score is the loss after the last step on "
-        "evenly spaced windows of it. Nothing is chosen by it but the plan, which was found with "
-        "other seeds.",
+        "evenly spaced windows of it. Nothing is chosen by it: `headwise plan` looks at the text "
+        "before it only, and uses other seeds.",
         "AdamW, betas (.9, .95), 10 % warm-up, cosine to zero, gradients clipped at norm 1; one "
         "learning rate for all, chosen on the uniform schedule.",
         "Intervals are over seeds (initial weights and batches), and in the verdicts also over "
