@@ -8,7 +8,8 @@ from headwise.advise.probe.counting.sensitivity import Sensitivity
 from headwise.advise.probe.descent.deeper import SecondLayer
 from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
-from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
+from headwise.advise.probe.descent.search import HEAD_DIM, WIDE_HEAD_DIM
+from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.finding import ERROR
 from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
