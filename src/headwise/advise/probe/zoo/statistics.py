@@ -162,7 +162,7 @@ def kurtoses(rng: Generator) -> ZooTask:
 
 
 def mean_differences(rng: Generator) -> ZooTask:
-    """mean_{s,t} |x_s − x_t|, Gini's: twice the integral of F(1 − F), F the share of tokens below, so
+    """mean_{s,t} |x_s − x_t|, Gini's: twice the integral of F(1 − F), F the share below x, so
     a readout of the averages of many ramps, as a quantile is: 1 or a refusal.
     """
 
