@@ -1,10 +1,10 @@
-"""One head that is close: trained on, and from sharper scores.
+"""Few heads that are close: trained on, and from sharper scores.
 
 A head learns to choose a token by letting its scores grow, and the closer it comes the smaller is
 the slope that makes them grow: the error falls like a power of the steps, far more slowly than that
-of several heads, which hedge between tokens that nearly tie. So the scores are multiplied, the
+of more heads, which hedge between tokens that nearly tie. So the scores are multiplied, the
 network is trained a little, and what has the smallest error on the training data is trained on. A
-task that one head can do then comes within reach; what one head cannot hold stays where it was.
+task that so few heads can do then comes within reach; what they cannot hold stays where it was.
 """
 
 from collections.abc import Sequence
@@ -32,32 +32,32 @@ def persevere(
     clock: Clock,
     state: DescentFile,
 ) -> list[Descent]:
-    """The best network of one head, trained on until it is as good as the `best` with any number.
+    """The best network of so many heads as the plan has, trained on until it is as good as `best`.
 
     Or until that gains little; errors below `solved` are as good as none. It is noted as a descent
-    of one head; none where there is no such network or the time is over.
+    of that length; none where there is no such network or the time is over.
     """
-    plan = replace(plan, most_heads=1)
+    heads = plan.most_heads
     known = state.get(plan)
     if known is not None:
         return [known]
-    one = [d for d in descents if 1 in d.errors]  # a wide head can hold more: it is favoured
-    nearest = min(one, key=lambda d: d.errors[1] / d.plan.head_dim, default=None)
+    some = [d for d in descents if heads in d.errors]  # wide heads can hold more: favour them
+    nearest = min(some, key=lambda d: d.errors[heads] / d.plan.head_dim, default=None)
     if nearest is None:
         return []
     if not nearest.networks:  # the state keeps errors, not networks: the same plan gives the same
         nearest = descend(data, nearest.plan, clock)
-    if 1 not in nearest.networks:
+    if heads not in nearest.networks:
         return []
-    found = Descent(plan, {1: nearest.errors[1]}, networks={1: nearest.networks[1]})
+    found = Descent(plan, {heads: nearest.errors[heads]}, networks={heads: nearest.networks[heads]})
     for times in ROUNDS:
-        before = found.errors[1]
+        before = found.errors[heads]
         longer = replace(
             plan, wide_steps=times * plan.wide_steps, tuning_steps=times * plan.tuning_steps
         )
         if not _train_on(data, found, longer, clock):
             return []
-        error = found.errors[1]
+        error = found.errors[heads]
         if error + solved <= AS_GOOD * (best + solved) or error > CATCHES_UP * before:
             break
     state.put(found)
@@ -66,7 +66,8 @@ def persevere(
 
 def _train_on(data: Prepared, found: Descent, plan: DescentPlan, clock: Clock) -> bool:
     """One round; False if the time was over before."""
-    shape, start = found.networks[1]
+    heads = plan.most_heads
+    shape, start = found.networks[heads]
     clock.planned += plan.wide_steps + len(SHARPER) * plan.tuning_steps
     tried: list[tuple[float, Params]] = []
     for factor in SHARPER:
@@ -82,9 +83,9 @@ def _train_on(data: Prepared, found: Descent, plan: DescentPlan, clock: Clock) -
         return False
     params, train_error = trained
     error = held_out_error(data, shape, params)
-    if error < found.errors[1]:
-        found.networks[1] = (shape, params)
-        found.errors[1], found.train_errors[1] = error, train_error
+    if error < found.errors[heads]:
+        found.networks[heads] = (shape, params)
+        found.errors[heads], found.train_errors[heads] = error, train_error
     return True
 
 

@@ -35,8 +35,8 @@ def find_transition(
     """Narrow heads and then wide ones, and narrow ones of a second seed unless both agree; controls
     without attention, unless one head is seen to be enough; longer seeds while it is unclear.
 
-    Where one head is close, it is trained on, and again while that helps: what it has only learnt
-    more slowly it catches up on, what it cannot hold stays.
+    Where few heads are close, they are trained on, and again while that helps: what they have only
+    learnt more slowly they catch up on, what they cannot hold stays.
 
     Where more than `most_error` is left after the first, others are not worth it.
     """
@@ -67,8 +67,9 @@ def find_transition(
         return transition
     steps = share * WIDE_STEPS / _FULL_STEPS
     transition = _controlled(transition, data, seed, clock, state, steps)
-    if transition.one_is_close:
-        patient = plan(PATIENT_SEED, WIDE_HEAD_DIM)
+    close = transition.close
+    if close is not None:
+        patient = replace(plan(PATIENT_SEED, WIDE_HEAD_DIM), most_heads=close, least_heads=close)
         found += persevere(data, found, patient, transition.best, transition.solved, clock, state)
         transition = replace(transition, descents=tuple(found))
     for numbers in MORE_SEEDS:

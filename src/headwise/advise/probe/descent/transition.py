@@ -16,7 +16,7 @@ from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, j
 
 CLEAR = 0.97
 NEARLY = 3.0  # a factor
-ROUNDING = 1e-6  # of a constant's error: what single precision leaves
+ROUNDING = 3e-6  # of a constant's error: what training in single precision may leave
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
 STEEP = log(8)  # no slope has such a step
 FEWEST_TO_BEGIN = 6  # heads of later descents; else twice what seems to be needed, and two
@@ -65,16 +65,27 @@ class Transition:
         return reading.stands_out and not reading.packed
 
     @property
-    def one_is_close(self) -> bool:
-        """One head leaves little, and more leave less: it may only have learnt more slowly."""
-        reached = self.reached(1)
-        close = reached is not None and reached < SMALL_FLOOR and not self.labels
-        return close and self.in_time and not self.average_suffices
+    def close(self) -> int | None:
+        """So few heads leave little, and more leave less: they may only have learnt more slowly.
+
+        One head, or the first number at which the error falls steeply.
+        """
+        if self.labels or not self.in_time or self.average_suffices:
+            return None
+        errors = {h: self.reached(h) or 0.0 for h in self.errors()}
+        verdict = self.verdict
+        for heads, error in sorted(errors.items()):
+            raised = error + self.solved
+            step = log((errors.get(heads - 1, 1.0) + self.solved) / raised)
+            if error < SMALL_FLOOR and (heads == 1 or step > STEEP):
+                sure = verdict.heads == heads > 1 and verdict.confidence > CLEAR
+                return None if sure and self.reading(heads).stands_out else heads
+        return None
 
     @property
     def in_haste(self) -> "Transition":
-        """The same without the one head that was trained on for long."""
-        usual = tuple(d for d in self.descents if d.plan.most_heads > 1)
+        """The same without the heads that were trained on for long."""
+        usual = tuple(d for d in self.descents if d.plan.most_heads > d.plan.least_heads)
         return replace(self, descents=usual)
 
     @property
