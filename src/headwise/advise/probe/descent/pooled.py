@@ -51,7 +51,7 @@ def pooled_error(
     for steps, rate, spread in PLANS:
         shape = _shape(data)
         start = _initial(data, shape, seed, spread)
-        worst = HOPELESS_EARLY * (reached + FLOOR)
+        worst = min(HOPELESS_EARLY * (reached + FLOOR), NOTHING_LEARNT)
         trained = _train(data, shape, start, seed, round(share * steps), rate, clock, worst)
         if trained is None:
             return None

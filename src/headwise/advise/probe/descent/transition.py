@@ -220,8 +220,8 @@ class Transition:
         fewer = errors.get(heads - 1)
         own = [
             judge(d.errors, d.plan.most_heads, self.solved).heads
-            for d in self.descents
-            if len(d.errors) > 1
+            for d in self.in_haste.descents
+            if d.errors
         ]
         return CurveReading(
             heads=heads,

@@ -146,7 +146,7 @@ class _Walk:
         self.descent.errors[self.heads] = held_out_error(self.data, self.shape, self.params)
         self.descent.token_counts[self.heads] = influential_tokens(self.shape, self.params, inputs)
         readers = fixed_readers(self.shape, self.params, inputs)
-        if self.data.ordered_dims and 1 < self.heads <= READ_BY:
+        if 1 < self.heads <= READ_BY:
             readers = max(readers, read_positions(self.shape, self.params, inputs))
         self.descent.fixed_readers[self.heads] = readers
         if self.heads == 2:
