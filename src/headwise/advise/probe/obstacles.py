@@ -124,7 +124,9 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
     """
     gain, errors = transition.hidden_gain(heads), transition.errors()
     enough = HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL
-    if transition.labels or (gain < enough and (heads > 1 or transition.catches_up)):
+    refined = heads == 1 and transition.one_feature
+    little = gain < enough and (heads > 1 or transition.catches_up)
+    if transition.labels or refined or little:
         return None
     more = min((h for h in errors if h > heads), key=lambda h: errors[h])
     return (

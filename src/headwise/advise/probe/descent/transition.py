@@ -20,7 +20,9 @@ ROUNDING = 3e-6  # of a constant's error: what training in single precision may 
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
 STEEP = log(8)  # no slope has such a step
 FEWEST_TO_BEGIN = 6  # heads of later descents; else twice what seems to be needed, and two
-UNLIKE = 0.3  # heads that choose by one feature, however softly, have rank correlations above 0.7
+# Rank correlations of two heads' scores: of an extremum and an average 0, of two maxima with
+# weights 1 and 0.02 or 0.03 0.3 to 0.6, of a power or softmax-weighted mean 0.87 to 0.99.
+UNLIKE, ALIKE = 0.3, 0.8
 NO_STEP = log(2)  # where every further head gains less, longer training finds no step either
 
 
@@ -99,9 +101,18 @@ class Transition:
         verdict, reading = usual.verdict, usual.reading(2) if 2 in usual.errors() else None
         if verdict.heads != 2 or verdict.confidence < CLEAR or reading is None:
             return False
-        good = [d for d in usual.descents if d.errors.get(2, 1.0) < NEARLY * usual.best]
-        apart = [d.likeness.get(2, 1.0) < UNLIKE for d in good]
-        return reading.stands_out and bool(apart) and all(apart)
+        return reading.stands_out and max(usual.likenesses, default=1.0) < UNLIKE
+
+    @property
+    def one_feature(self) -> bool:
+        """Two heads choose alike in all networks that learnt: the second refines what one does."""
+        return min(self.in_haste.likenesses, default=0.0) > ALIKE
+
+    @property
+    def likenesses(self) -> list[float]:
+        """How alike two heads choose, in the networks of two that learnt about all there is."""
+        good = [d for d in self.descents if d.errors.get(2, 1.0) < NEARLY * (self.best + ROUNDING)]
+        return [d.likeness[2] for d in good if 2 in d.likeness]
 
     @property
     def catches_up(self) -> bool:
