@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.counting.surrogate import fixed_readers, likeness, read_positions
+from headwise.advise.probe.counting.surrogate import fixed_readers, read_positions, two_choices
 from headwise.advise.probe.descent import transition
 from headwise.advise.probe.descent.removal import remove_head, with_heads
 from headwise.advise.probe.descent.walk import Descent, DescentPlan
@@ -164,16 +164,30 @@ def _patiently(alike: float, patient: float) -> int | None:
     return None if verdict is None else verdict.heads
 
 
+@pytest.mark.parametrize(("breadth", "answer"), [(0.6, 1), (0.1, None)])
+def test_two_averages_are_one_head(breadth: float, answer: int | None) -> None:
+    """A ratio of means: two narrow heads learn it, and one head can be both averages."""
+    errors = {1: 1.3e-3, 2: 1.9e-4, 3: 2e-4, 4: 2.3e-4}
+    usual = [
+        Descent(DescentPlan(seed, 2, 4), errors, errors, likeness={2: 0.6}, breadth={2: breadth})
+        for seed in (0, 1)
+    ]
+    verdict, _ = judge_training(transition.Transition(tuple(usual), 4, 1.5e-3), Clock(1.0))
+    assert (None if verdict is None else verdict.heads) == answer
+
+
 def test_heads_are_alike_that_choose_by_one_feature() -> None:
     shape, params = _two_heads()
     inputs = torch.randn(50, 12, 2, generator=torch.Generator().manual_seed(0))
     key = params["layers.0.key.weight"]
     for second, lowest, highest in (([9.0, 0.0], 0.9, 1.0), ([0.0, 9.0], -0.3, 0.3)):
         key[0], key[1] = torch.tensor([3.0, 0.0]), torch.tensor(second)
-        assert lowest <= likeness(shape, params, inputs.abs()) <= highest
+        assert lowest <= two_choices(shape, params, inputs.abs())[0] <= highest
     key[1] = torch.tensor([1e-3, 0.0])  # an average, whose scores have the same order
     key[0] *= 10
-    assert likeness(shape, params, inputs.abs()) == 0.0
+    alike, breadth = two_choices(shape, params, inputs.abs())
+    assert alike == 0.0
+    assert breadth < 0.3
 
 
 def test_a_position_is_read_by_whichever_heads() -> None:

@@ -74,10 +74,14 @@ def read_positions(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs:
     return int(((change > _APART * usual) & (change > _NOTICED)).sum())
 
 
-def likeness(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Sequences) -> float:
-    """How alike two heads choose, from −1 to 1: the rank correlation of their scores over tokens.
+def two_choices(
+    shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Sequences
+) -> tuple[float, float]:
+    """How alike two heads choose, from −1 to 1, and the share of the tokens that each attends to.
 
-    0 where one averages and the other chooses, which no head does at once, whatever the scores.
+    The first is the rank correlation of their scores over tokens, and 0 where one averages and the
+    other chooses, which no head does at once, whatever the scores. The second is that of the head
+    that attends to fewer.
     """
     weights = {name: value.double()[None] for name, value in params.items()}
     with torch.no_grad():
@@ -85,9 +89,10 @@ def likeness(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs: Seque
     shares = taken / taken.sum(1, keepdim=True)  # (count, length, 2)
     attended = torch.exp(-torch.special.xlogy(shares, shares).sum(1)).median(0).values
     spread = attended / shares.shape[1]
-    if spread.max() > _FLAT and spread.min() < _SHARP:
-        return 0.0
+    narrowest = float(spread.min())
+    if spread.max() > _FLAT and narrowest < _SHARP:
+        return 0.0, narrowest
     ranks = shares.argsort(1).argsort(1).double()
     ranks = ranks - ranks.mean(1, keepdim=True)
     both = (ranks[..., 0] * ranks[..., 1]).sum()
-    return float(both / ranks.square().sum((0, 1)).prod().sqrt())
+    return float(both / ranks.square().sum((0, 1)).prod().sqrt()), narrowest

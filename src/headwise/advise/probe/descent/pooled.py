@@ -27,7 +27,7 @@ from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
 CHANNELS, WIDTH = 48, 64
 PLANS = ((12_000, 3e-3, True), (6_000, 1e-2, False))  # steps, rate, kinks spread over the tokens
 HOPELESS = 10.0  # a factor that sharper kinks do not make up for
-HOPELESS_EARLY = 100.0  # a factor that two thirds of the steps do not make up for
+HOPELESS_EARLY = 300.0  # a factor that two thirds of the steps do not make up for; 100 they do
 FORMS_STEPS, FORMS_RATE = 12_000, 3e-3
 # What linear forms may leave. The largest of up to four sums leaves 2e-3 to 4e-3, the highest point
 # of a walk, which takes more forms than a head has value dimensions, 2e-2.

@@ -9,12 +9,20 @@ from headwise.advise.probe.descent.network import BATCH
 from headwise.advise.probe.descent.patience import persevere
 from headwise.advise.probe.descent.pooled import forms_error, pooled_error
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import TOO_LITTLE, TOO_LITTLE_OF_LABELS, Transition
+from headwise.advise.probe.descent.transition import (
+    NARROW,
+    TOO_LITTLE,
+    TOO_LITTLE_OF_LABELS,
+    Transition,
+)
 from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
 from headwise.advise.probe.samples.prepare import Prepared
 from headwise.core.workers import worker_count
 
-HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
+HEAD_DIM, WIDE_HEAD_DIM = (
+    NARROW,
+    8,
+)  # theorem 2 needs two dimensions a head; eight is the paper's choice
 WIDE_STEPS, TUNING_STEPS = 8000, 2000
 _FULL_STEPS = 8000  # wide steps at which the controls without attention take all of their own
 MOST_EPOCHS = 50  # few samples seen more often are overfitted

@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 from math import log
 
 from headwise.advise.probe.calibration import (
+    AS_GOOD,
     LARGEST_FLOOR,
     MOST_REST,
+    MUCH_LEFT,
     ONE_IS_CLOSE,
     SMALL_FLOOR,
     CurveReading,
@@ -23,6 +25,8 @@ FEWEST_TO_BEGIN = 6  # heads of later descents; else twice what seems to be need
 # Rank correlations of two heads' scores: of an extremum and an average 0, of two maxima with
 # weights 1 and 0.02 or 0.03 0.3 to 0.6, of a power or softmax-weighted mean 0.87 to 0.99.
 UNLIKE, ALIKE = 0.3, 0.8
+BROAD = 0.3  # share of the tokens that a head attends to where it averages
+NARROW = 2  # value dimensions of narrow heads
 NO_STEP = log(2)  # where every further head gains less, longer training finds no step either
 
 
@@ -72,7 +76,7 @@ class Transition:
 
         One head, or the first number at which the error falls steeply.
         """
-        if self.labels or not self.in_time or self.average_suffices:
+        if self.labels or not self.in_time or self.average_suffices or self.averages_merge:
             return None
         errors = {h: self.reached(h) or 0.0 for h in self.errors()}
         verdict = self.verdict
@@ -111,8 +115,29 @@ class Transition:
     @property
     def likenesses(self) -> list[float]:
         """How alike two heads choose, in the networks of two that learnt about all there is."""
-        good = [d for d in self.descents if d.errors.get(2, 1.0) < NEARLY * (self.best + ROUNDING)]
-        return [d.likeness[2] for d in good if 2 in d.likeness]
+        return [d.likeness[2] for d in self._learnt_by_two if 2 in d.likeness]
+
+    @property
+    def averages_merge(self) -> bool:
+        """Two heads are as good as any number, and both are averages: one head can be both.
+
+        Σ_t e^{s(x_t)} v(x_t) / Σ_t e^{s(x_t)} is the quotient of two averages, moderate ones where
+        many tokens are attended to. So one head with constant scores and the values e^s v and e^s
+        of both, six dimensions for narrow heads, gives what the two give.
+        """
+        if self.labels or self.best > MUCH_LEFT * self.solved:
+            return False
+        most = AS_GOOD * (self.best + self.solved)
+        return any(
+            d.breadth.get(2, 0.0) > BROAD and d.errors[2] + self.solved <= most
+            for d in self.in_haste._learnt_by_two
+            if d.plan.head_dim == NARROW
+        )
+
+    @property
+    def _learnt_by_two(self) -> list[Descent]:
+        most = NEARLY * (self.best + ROUNDING)
+        return [d for d in self.descents if d.errors.get(2, 1.0) < most]
 
     @property
     def catches_up(self) -> bool:
@@ -144,7 +169,7 @@ class Transition:
     @property
     def clear(self) -> bool:
         """More seeds would not change the answer."""
-        return self.average_suffices or self.verdict.confidence > CLEAR
+        return self.average_suffices or self.averages_merge or self.verdict.confidence > CLEAR
 
     @property
     def agreed(self) -> bool:

@@ -13,8 +13,8 @@ from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.surrogate import (
     fixed_readers,
     influential_tokens,
-    likeness,
     read_positions,
+    two_choices,
 )
 from headwise.advise.probe.descent.network import (
     RATE,
@@ -60,7 +60,8 @@ class Descent:
     `removal_costs[h]` is the factor by which the loss grew when h heads were left, before any
     further training; `token_counts[h]` the tokens that then influence the network's answer, and
     `fixed_readers[h]` the heads that look at one position in all sequences, or the positions that
-    are read for themselves where those are more. `likeness[2]` is how alike two heads choose.
+    are read for themselves where those are more. `likeness[2]` is how alike two heads choose,
+    and `breadth[2]` the share of the tokens that they attend to, at least.
     `train_errors` tells too little data from too much noise. Not `finished`: the time was over,
     and this is what was measured until then. `networks` are the trained ones.
     """
@@ -72,6 +73,7 @@ class Descent:
     token_counts: dict[int, float] = field(default_factory=dict)
     fixed_readers: dict[int, float] = field(default_factory=dict)
     likeness: dict[int, float] = field(default_factory=dict)
+    breadth: dict[int, float] = field(default_factory=dict)
     finished: bool = True
     networks: dict[int, tuple[ClassTokenShape, Params]] = field(
         default_factory=dict, compare=False, repr=False
@@ -150,4 +152,5 @@ class _Walk:
             readers = max(readers, read_positions(self.shape, self.params, inputs))
         self.descent.fixed_readers[self.heads] = readers
         if self.heads == 2:
-            self.descent.likeness[2] = likeness(self.shape, self.params, inputs)
+            both = two_choices(self.shape, self.params, inputs)
+            self.descent.likeness[2], self.descent.breadth[2] = both
