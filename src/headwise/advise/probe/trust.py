@@ -49,7 +49,7 @@ def judge_training(
     if transition.averages_merge and transition.verdict.heads <= 2:
         verdict = HeadVerdict({1: 1.0}).doubted(_one(transition).chance, transition.most_heads)
         return _likely(verdict, transition)
-    if transition.two_features and not transition.catches_up:
+    if transition.by_features:
         transition = transition.in_haste
     verdict = transition.verdict
     heads = verdict.heads

@@ -108,6 +108,11 @@ class Transition:
         return reading.stands_out and max(usual.likenesses, default=1.0) < UNLIKE
 
     @property
+    def by_features(self) -> bool:
+        """Two heads are the answer by what they choose, though one has come close in the end."""
+        return self.two_features and not self.catches_up
+
+    @property
     def one_feature(self) -> bool:
         """Two heads choose alike in all networks that learnt: the second refines what one does."""
         return min(self.in_haste.likenesses, default=0.0) > ALIKE
