@@ -8,13 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from headwise.core.compiled.attention import (
-    HeadSizes,
-    backward,
-    forward,
-    padded_queries,
-    scratch_floats,
-)
+from headwise.core.compiled.attention import backward, forward, padded_queries, scratch_floats
+from headwise.core.compiled.blocks import HeadSizes
 from headwise.core.compiled.host import LANES, compiling
 
 _NONE = np.zeros(1, np.float32)
