@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from headwise.allocation.fill import Layers
 from headwise.allocation.plan_file import read_allocation
 from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import InputError, require
@@ -16,7 +17,6 @@ from headwise.nets import DecoderShape
 from headwise.nets.variants import find_variant
 from headwise.nets.variants.named import settled
 from headwise.studies.allocation import claims
-from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
 from headwise.tasks.language import Language
 from headwise.tasks.texts import SHAKESPEARE, WIKIPEDIA
@@ -110,10 +110,9 @@ SIZES = {
 
 
 def parts(tier: str, attention: str = "plain") -> dict[str, list[Run]]:
-    """Every schedule on both texts; the plan where `headwise plan` has found one."""
+    """Every schedule on both texts. A plan is compared where its file is given."""
     size = replace(SIZES[tier], attention=attention)
-    plans = {text.name: PLANS[tier, text.name] for text in TEXTS if (tier, text.name) in PLANS}
-    return _parts(size, [text.task(size.length) for text in TEXTS], plans)
+    return _parts(size, [text.task(size.length) for text in TEXTS], {})
 
 
 def parts_of_files(tier: str, texts: Sequence[Path], plans: Sequence[Path]) -> dict[str, list[Run]]:
