@@ -76,15 +76,9 @@ def read_heads(
     """
     if is_compiled(rows, layer):
         both = None if gains is None else torch.stack(gains)
+        shape = {"heads": layer.heads, "qk_dim": layer.qk_dim, "v_dim": layer.v_dim}
         found: Tensor = _compiled().read_heads(
-            rows,
-            heads=layer.heads,
-            qk_dim=layer.qk_dim,
-            v_dim=layer.v_dim,
-            keys=keys,
-            causal=causal,
-            turns=turns,
-            gains=both,
+            rows, keys=keys, causal=causal, turns=turns, gains=both, **shape
         )
         return found
     query, key, value = _split(rows, layer, (layer.heads,) * 3)

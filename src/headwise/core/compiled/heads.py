@@ -32,18 +32,8 @@ def read_heads(
     the RMS norms of queries and keys.
     """
     members, batch, length, _ = rows.shape
-    sizes = HeadSizes(
-        sequences=members * batch,
-        batch=batch,
-        length=length,
-        keys=keys,
-        heads=heads,
-        qk_dim=qk_dim,
-        v_dim=v_dim,
-        causal=int(causal),
-        turned=int(turns is not None),
-        normed=int(gains is not None),
-    )
+    flags = int(causal), int(turns is not None), int(gains is not None)
+    sizes = HeadSizes(members * batch, batch, length, keys, heads, qk_dim, v_dim, *flags)
     mixed: Tensor = _ReadHeads.apply(rows, gains, turns, sizes)
     return mixed
 
