@@ -107,14 +107,13 @@ def _logistic(table: np.ndarray, answers: np.ndarray, start: np.ndarray) -> np.n
 
 
 def _transition(row: dict[str, Any]) -> Transition:
-    descents = tuple(
-        Descent(
-            DescentPlan(d["seed"], d["head_dim"], *d["heads"]),
-            **{name: {int(h): e for h, e in d[name].items()} for name in _TABLES},
-        )
-        for d in row["descents"]
-    )
-    return Transition(descents, MOST_HEADS, row["pooled"], row["labels"], row.get("forms"))
+    descents = []
+    for kept in row["descents"]:
+        descent = Descent(DescentPlan(kept["seed"], kept["head_dim"], *kept["heads"]))
+        for name in _TABLES:
+            getattr(descent, name).update({int(h): value for h, value in kept[name].items()})
+        descents.append(descent)
+    return Transition(tuple(descents), MOST_HEADS, row["pooled"], row["labels"], row.get("forms"))
 
 
 def _is_right(verdict: Any, row: dict[str, Any]) -> bool:
