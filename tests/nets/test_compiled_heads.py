@@ -73,6 +73,13 @@ def test_large_scores_do_not_overflow() -> None:
     assert mixed.flatten().tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_whoever_asks_first_gets_the_compiled_code(mode: type) -> None:
+    _compiled.cache_clear()
+    with mode():
+        assert read_by("cpu") == "attention compiled"
+
+
 def test_without_the_compiled_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_by("cpu") == "attention compiled"
     compiled = gradients(CASES[0], torch.float32)

@@ -125,7 +125,8 @@ def _compiled() -> Any:
     """The compiled code, or why it does not work on this machine."""
     try:
         heads = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
-        heads.try_out()
+        with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
+            heads.try_out()
     except Exception as error:  # whatever goes wrong there
         return f"the compiled attention does not work here: {type(error).__name__}: {error}"
     return heads
