@@ -13,11 +13,12 @@ _YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings":
 _LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _LLAMA3 |= {"original_max_position_embeddings": 32} | _ROPE
 _QUARTER = {"rope_type": "default", "partial_rotary_factor": 0.25} | _ROPE
+_EIGHT = {"num_attention_heads": 8, "num_key_value_heads": 1}
 _LABELS = {"num_labels": 3}
 _SEVERAL = {"problem_type": "multi_label_classification"} | _LABELS
 
 CLASSES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
-    ("llama", None, {"rope_parameters": _YARN, "num_attention_heads": 8, "num_key_value_heads": 1}),
+    ("llama", None, {"rope_parameters": _YARN, "hidden_size": 40} | _EIGHT),
     ("llama", None, {"rope_parameters": _LLAMA3, "head_dim": 4, "tie_word_embeddings": True}),
     ("llama", "LlamaForTokenClassification", _LABELS),
     ("llama", "LlamaForQuestionAnswering", {}),
