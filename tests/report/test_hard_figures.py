@@ -155,7 +155,11 @@ def test_a_logarithmic_axis_of_many_odd_values_names_round_ones(tmp_path: Path) 
         assert all(axis["values"] == named for axis in axes)
 
 
+def _long(length: int) -> bool:
+    return length > 8
+
+
 def test_a_figure_draws_the_lines_it_was_told_to(tmp_path: Path) -> None:
-    result = odd(tmp_path, "alike", x="heads", colour="length", only=lambda length: length > 8)
+    result = odd(tmp_path, "alike", x="heads", colour="length", only=("length", _long))
     drawn = next(iter(draw_all(result).values()))
     assert set(drawn.data["length"]) == {16}

@@ -45,12 +45,15 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         .mark_rect()
         .encode(
             color=alt.Color(
-                "exponent:Q", title="exponent k", scale=alt.Scale(scheme=SCHEME, reverse=True)
+                "exponent:Q",
+                title="exponent k",
+                scale=alt.Scale(scheme=SCHEME, reverse=True),
+                legend=alt.Legend(format=".2~g"),
             )
         )
     )
     middle = float(rows["exponent"].max() if rows["exponent"].notna().any() else 1) / 2
-    text = base.mark_text(fontSize=11).encode(
+    text = base.mark_text(fontSize=13).encode(
         text="label:N",
         color=alt.condition(f"datum.exponent > {middle}", alt.value("white"), alt.value("black")),
     )
@@ -93,7 +96,7 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
-        width=min(900, max(160, 14 * positions)), height=max(72, 22 * heads)
+        width=min(900, max(340, 14 * positions)), height=max(72, 26 * heads)
     )
     chart = panel.facet(row=alt.Row("sequence:N", title=None))
     return finished(chart, title, "Blue: attention; orange ring: the token that the target picks.")
