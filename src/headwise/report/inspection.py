@@ -8,7 +8,7 @@ from headwise.report.lines.style import in_lines
 from headwise.report.theme import BLUE, GREY, ORANGE, SCHEME, finished, ordered
 
 _STEP = 26
-_APART = 2.0  # widths of a layer left free on each side: what belongs together stands close
+_APART = 0.6  # share of an axis that is left free between places: what belongs together is close
 _NAMED = 16  # lines that a legend names; of more it shows the scale
 
 
@@ -152,13 +152,17 @@ def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> al
     )
     y_title = "change of the output"
     base = alt.Chart(data).encode(
-        x=alt.X(f"{x}:O", title=title, axis=alt.Axis(labelAngle=0, grid=False)),
+        x=alt.X(
+            f"{x}:O",
+            title=title,
+            axis=alt.Axis(labelAngle=0, grid=False),
+            scale=alt.Scale(paddingInner=_APART, paddingOuter=_APART / 2),
+        ),
         color=colour,
         tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
     )
     if few:
-        side_by_side = alt.Scale(paddingOuter=_APART * count)
-        base = base.encode(xOffset=alt.XOffset(f"{by}:O", scale=side_by_side))
+        base = base.encode(xOffset=alt.XOffset(f"{by}:O"))
     y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("least:Q", title=y_title), y2="largest:Q"

@@ -110,7 +110,7 @@ def _compressed(result: Compressed) -> Page:
     says = "Grey: what it had. Maps of queries and keys can also share factors of lower rank."
     kept = panel_figure("compression-layers", "What every layer keeps", left, heads, caption=says)
     says = "×: a head that was removed."
-    by_head = panel_figure("compression-heads", "Head by head", maps, heads, caption=says)
+    by_head = [("compression-heads", "Head by head", maps, heads)] if maps else []
     return Page(
         title=result.title,
         kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
@@ -118,7 +118,7 @@ def _compressed(result: Compressed) -> Page:
         answer=answer,
         chips=chips,
         sentences=[*map(sentence, sentences[1:])],
-        figures=[*loss, kept, *([by_head] if maps else [])],
+        figures=[*loss, kept, *(panel_figure(*each, caption=says) for each in by_head)],
         after=closer_look(result),
         scripts=("size_slider.js",),
         tables=[
@@ -276,10 +276,11 @@ def _answer(result: Any) -> str:
     if isinstance(result, Frontier):
         return result.conclusion
     if isinstance(result, PhaseMap):
-        silent = result.to_pandas()["exponent"].isna().mean()
+        too_few = result.to_pandas().query("verdict != 'not applicable'")
+        silent = int(too_few["exponent"].isna().sum())
         return (
             f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
-            f"1/error^k; the bound says nothing in {silent:.0%} of the cells."
+            f"1/error^k; in {silent} of these {len(too_few)} cells the bound says nothing."
         )
     if isinstance(result, WitnessComparison):
         rows = result.to_pandas()

@@ -6,6 +6,7 @@ import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
 from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title
+from headwise.theory.bound import rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
 _ROUNDING = 1e-9  # a forced error below this is none
@@ -25,7 +26,7 @@ def witness_caption(found: Witness) -> list[str]:
     """How to read the panels."""
     return [
         f"Targets {found.target_gap:.4g} apart, representations "
-        f"{found.representation_gap:.3g} apart.",
+        f"{rounded_up(found.representation_gap, 3)} apart.",
         "Last panel, orange: the error that every readout of that constant makes on one of "
         "the two; blue: the network's own.",
     ]
