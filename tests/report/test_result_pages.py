@@ -23,7 +23,9 @@ def test_the_name_of_a_file_is_no_address_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_plan_says_which_layer_gets_what() -> None:
-    wide, narrow = AttentionShape(2, 32, 32), AttentionShape(4, 16, 16)
+    wide, narrow = (
+        AttentionShape(heads=heads, qk_dim=64 // heads, v_dim=64 // heads) for heads in (2, 4)
+    )
     layers = (wide, narrow, narrow)
     plan = AllocationPlan(
         width=64, length=8, layers=layers, budget=10**6, schedule="ours", reasons=()
