@@ -74,7 +74,7 @@ def _at(dim: int) -> int:
     return dim
 
 
-VARIANTS = {
+TITLES = {
     "plain": "Plain",
     "talking": "Talking",
     "gated": "Gated",
@@ -200,7 +200,7 @@ VARIANTS = Study(
             x="units",
             colour="intrinsic_dim",
             facet="model",
-            facet_titles=VARIANTS,
+            facet_titles=TITLES,
             references=beside_plain,
             notes=at_dim,
             only=("model", models.has_heads),
