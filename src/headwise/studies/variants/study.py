@@ -63,11 +63,9 @@ def beside_plain(ours: pd.DataFrame) -> pd.DataFrame:
 def _against_units(
     name: str, title: str, caption: str, panels: dict[str, str], **more: Any
 ) -> Figure:
-    """The smallest error against heads or their like, a line a model, a rule at D."""
-    return Figure(
-        name, title, f"{SMALLEST} {caption}", panels, x="units", colour="model", notes=at_dim,
-        **more,
-    )  # fmt: skip
+    """The smallest error against heads or their like, a line a model unless told, a rule at D."""
+    more = {"x": "units", "colour": "model", "notes": at_dim} | more
+    return Figure(name, title, f"{SMALLEST} {caption}", panels, **more)
 
 
 def _at(dim: int) -> int:
@@ -191,18 +189,16 @@ VARIANTS = Study(
         ),
     ),
     figures=(
-        Figure(
-            name="heads",
-            title="What D features cost, by variant of a head",
-            caption=f"{SMALLEST} against active heads; a panel a variant, a line a number D of "
-            "features, a rule where the heads are as many.",
-            panels={"heads": "T = 32"},
-            x="units",
+        _against_units(
+            "heads",
+            "What D features cost, by variant of a head",
+            "against active heads; a panel a variant, a line a number D of features, a rule where "
+            "the heads are as many.",
+            {"heads": "T = 32"},
             colour="intrinsic_dim",
             facet="model",
             facet_titles=TITLES,
             references=beside_plain,
-            notes=at_dim,
             only=("model", models.has_heads),
         ),
         _against_units(
