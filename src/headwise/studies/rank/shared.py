@@ -261,8 +261,8 @@ def drop_notes(ours: pd.DataFrame) -> pd.DataFrame:
     lowest = both[both["error_min"] > 0].sort_values("error_min").head(1)
     ratio = lowest["error_min"] / lowest["error_min_half"]
     lowest = lowest[np.abs(np.log(ratio)) >= np.log(WORTH_A_NOTE)]
-    factor = ratio[lowest.index].map(_against)
-    return lowest.assign(label=factor + " half rank")[[*keys, "rank_share", "error_min", "label"]]
+    labels = [f"{_against(each)} half rank" for each in ratio[lowest.index]]
+    return lowest.assign(label=labels)[[*keys, "rank_share", "error_min", "label"]]
 
 
 DEPTH_CLAIM = Claim(
