@@ -61,11 +61,12 @@ def beside_plain(ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against_units(
-    name: str, title: str, caption: str, panels: dict[str, str], **more: Any
+    name: str, title: str, caption: str, panels: dict[str, str], colour: str = "model", **more: Any
 ) -> Figure:
     """The smallest error against heads or their like, a line a model unless told, a rule at D."""
-    more = {"x": "units", "colour": "model", "notes": at_dim} | more
-    return Figure(name, title, f"{SMALLEST} {caption}", panels, **more)
+    return Figure(
+        name, title, f"{SMALLEST} {caption}", panels, "units", colour, notes=at_dim, **more
+    )
 
 
 def _at(dim: int) -> int:
