@@ -17,7 +17,7 @@ from markupsafe import Markup
 from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
 from headwise.report.pages.content import Page, PageFigure
-from headwise.report.pages.markup import Html, anchor, data_address, inline_json, linked
+from headwise.report.pages.markup import Html, anchor, command, data_address, inline_json, linked
 from headwise.report.pages.squeeze import squeezed
 from headwise.report.theme import EMBED_OPTIONS, GROUNDS
 
@@ -89,7 +89,7 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"linked": linked, "anchor": anchor}
+    environment.filters |= {"linked": linked, "anchor": anchor, "command": command}
     environment.globals["included"] = _included
     return environment
 
