@@ -5,12 +5,12 @@
     python benchmarks/robustness/torture.py --only study plan   # some of the four
     python benchmarks/robustness/torture.py --minutes 10        # kill for at most so long, each
 
-Every round starts the work, waits until it has kept something that was not there before, and then a
-random while, and sends SIGKILL to the process itself or to one of its workers (a probe and a compression
-have none). When a round is quicker than its killer, the result is compared with that of a run
-nobody disturbed: records lost, doubled, different. After each kill the workers must be gone; the
-longest time that took is in the table. Exit code 1: something was lost, doubled or different, or a
-worker outlived its parent by more than two seconds.
+Every round starts the work, waits until it has kept something that was not there before, and then
+a random while, and sends SIGKILL to the process itself or to one of its workers (a probe and a
+compression have none). When a round is quicker than its killer, the result is compared with that of
+a run nobody disturbed: records lost, doubled, different. After each kill the workers must be gone;
+the longest time that took is in the table. Exit code 1: something was lost, doubled or different,
+or a worker outlived its parent by more than two seconds.
 
 The work is tiny and starts as a fork of this process, so that a round takes a second or two and not
 the time that importing torch takes.
@@ -106,9 +106,7 @@ def seconds_until_gone(processes: list[int]) -> float:
     return time.monotonic() - begun
 
 
-def disturb(
-    subject: Subject, folder: Path, dice: random.Random, tally: Tally, rest: float
-) -> bool:
+def disturb(subject: Subject, folder: Path, dice: random.Random, tally: Tally, rest: float) -> bool:
     """Start the work and kill it, or a worker of it, once it has got on; False if it was done.
 
     A study whose worker is killed goes on, and must come to the same end. `rest` is how long the
