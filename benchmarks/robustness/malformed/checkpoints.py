@@ -67,6 +67,20 @@ def _configs(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
         },
         {"quantization_config": {"quant_method": "no-such"}},
         {"quantization_config": 3},
+        {"pruned_heads": {"0": [0]}},
+        {"pruned_heads": {"x": "y"}},
+        {"rope_scaling": {"type": 7}, "rope_parameters": {"rope_type": "no-such"}},
+        {"text_config": {"model_type": "no-such"}},
+        {"pad_token_id": 10**9},
+        {"id2label": "x", "label2id": 5, "num_labels": -1},
+        {"is_encoder_decoder": "yes"},
+        {"tie_word_embeddings": [1]},
+        {"layer_norm_epsilon": float("nan")},
+        {"attn_pdrop": 7, "resid_pdrop": -1},
+        {"n_positions": 0, "n_ctx": 0},
+        {"n_positions": 10**12},
+        {"n_inner": -5},
+        {"attn_implementation": "evil/kernel", "_attn_implementation": "evil/kernel"},
         {"headwise": [{"type": "LayerLayout"}]},
         {"headwise": "x"},
         {"torch_dtype": "float7", "dtype": "float7"},
@@ -93,6 +107,31 @@ def _folders(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
         [], {**rest, INDEX: json.dumps(outside).encode(), "model/a.safetensors": b""}
     )
     yield lambda: Case([], {**rest, INDEX: b"[]", "model/a.safetensors": b""})
+    for weights in (
+        {"x": "/etc/passwd"},
+        {"x": 5},
+        {"x": ["model.safetensors"]},
+        {"\ud800": "\ud800.safetensors"},
+        {"x": "a" * 5000},
+        {"x": ""},
+        {"x": "https://127.0.0.1:9/model.safetensors"},
+        ["model.safetensors"],
+        {},
+    ):
+        index = json.dumps({"weight_map": weights, "metadata": "x"}).encode()
+        yield lambda index=index: Case([], {**rest, INDEX: index})  # type: ignore[misc]
+    yield lambda: Case([], {**rest, f"{WEIGHTS}/inside": b""})
+    yield lambda: Case([], {**rest, "model/adapter_config.json": b'{"peft_type": "LORA"}'})
+    yield lambda: Case([], {**rest, "model/model.gguf": b"GGUF" + bytes(99)})
+    yield lambda: Case(
+        [], {f"{CONFIG}/inside": b"", **{name: model[name] for name in model if name != CONFIG}}
+    )
+    evil = b'{"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Tokenizer", null]}}'
+    traps = {"model/tokenizer_config.json": evil, "model/evil.py": b"open('executed', 'w')"}
+    yield lambda: Case([], {**model, **traps, TOKENIZER: b""})
+    yield lambda: Case([], {**model, TOKENIZER: b'{"model": {"type": "BPE", "vocab": [], "x": 1}}'})
+    yield lambda: Case([], {**model, CONFIG: model[CONFIG].decode().encode("utf-16")})
+    yield lambda: Case([], {**model, CONFIG: model[CONFIG].replace(b"{", b'{"n_embd": NaN,', 1)})
     yield lambda: Case([], {**rest, "model/pytorch_model.bin": b"\x80\x04."})
     yield lambda: Case([], rest, {WEIGHTS: "model.safetensors"})
     yield lambda: Case([], rest, {WEIGHTS: "/dev/zero"})

@@ -82,7 +82,12 @@ def run_to_the_end(command: Callable[[], object]) -> None:
 
 def _of_memory(error: Exception) -> bool:
     """Did memory run out? The system's loader and torch have words of their own for that."""
-    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory")
+    words = (
+        "failed to map segment",
+        "cannot allocate memory",
+        "can't allocate memory",
+        "can't start new thread",
+    )
     return isinstance(error, MemoryError) or any(each in str(error).lower() for each in words)
 
 

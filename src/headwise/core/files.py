@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.core.errors import InputError, require
+from headwise.core.memory import check_can_draw
 from headwise.core.spec import from_data, to_data
 
 
@@ -147,11 +148,10 @@ def check_can_write(path: str | Path | None, what: str) -> None:
 
 def check_page(path: str | Path | None, what: str) -> None:
     """Refuse, before work begins, a place where a page cannot be written."""
-    require(
-        path is None or Path(path).suffix == ".html",
-        f"{what} names a page to write, such as report.html; {path} does not end in .html",
-    )
+    page = path is None or Path(path).suffix == ".html"
+    require(page, f"{what} names a page, such as report.html; {path} does not end in .html")
     check_can_write(path, what)
+    check_can_draw(path)
 
 
 def check_can_write_into(folder: str | Path | None, what: str) -> None:
