@@ -155,10 +155,7 @@ def check_page(path: str | Path | None, what: str) -> None:
 
 
 def check_can_write_into(folder: str | Path | None, what: str) -> None:
-    """Refuse, before work begins, a folder into which results could not be written.
-
-    It may be there, or be made. None is nowhere, and fine.
-    """
+    """Refuse, before work begins, a folder, there or to be made, that cannot be written into."""
     if folder is None:
         return
     folder = Path(folder)
@@ -266,8 +263,9 @@ def parse_json(text: str, **how: Any) -> Any:
         return json.loads(text, **how)
     except RecursionError as error:
         raise InputError("is not usable JSON: it is nested too deep") from error
-    except (ValueError, TypeError) as error:  # numbers of more than 4,300 digits are among these
-        raise InputError(f"is not JSON: {error}") from error
+    except (ValueError, TypeError) as error:
+        why = "a number has thousands of digits" if "set_int_max" in str(error) else error
+        raise InputError(f"is not JSON: {why}") from error
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
