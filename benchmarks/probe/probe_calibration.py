@@ -18,8 +18,9 @@ import torch
 from headwise.advise.probe import calibration
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.screening import choose_positions
+from headwise.advise.probe.descent.search import find_transition
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import Transition, find_transition
+from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.descent.walk import Descent, DescentPlan
 from headwise.advise.probe.samples.given import Samples
 from headwise.advise.probe.trust import judge_training

@@ -2,12 +2,12 @@
 
 import pytest
 
-from headwise.advise.probe.descent import screening, transition
+from headwise.advise.probe.descent import screening, search
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch, **steps: int) -> None:
     """Let a descent take these numbers of steps, and no further seeds."""
     for name, count in steps.items():
-        module = screening if name.startswith("SCREENING") else transition
+        module = screening if name.startswith("SCREENING") else search
         monkeypatch.setattr(module, name, count)
-    monkeypatch.setattr(transition, "MORE_SEEDS", ())
+    monkeypatch.setattr(search, "MORE_SEEDS", ())

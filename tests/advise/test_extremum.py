@@ -176,3 +176,46 @@ def test_labels_of_a_function_are_true_or_false() -> None:
         target=lambda x: x[..., 0].max(1) > 1.0, sampler=sampler(8), max_heads=2, train=False
     )
     assert finding.heads in (1, None)
+
+
+def _soft(x: np.ndarray) -> np.ndarray:
+    return np.log(np.exp(20 * x).sum(1)).sum(1) / 20
+
+
+def _diameter(x: np.ndarray) -> np.ndarray:
+    return np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(-1)).max((1, 2))
+
+
+@pytest.mark.parametrize("target", [_soft, _diameter])
+def test_noise_hides_neither_sums_nor_pairs(target: Target) -> None:
+    """Two soft maxima were counted as three, the two most distant tokens as two features."""
+    rng = np.random.default_rng(1)
+
+    def noisy(x: np.ndarray) -> np.ndarray:
+        return target(x) + 0.0025 * rng.standard_normal(len(x))
+
+    finding = headwise.probe(target=noisy, sampler=sampler(36, 2), train=False, seed=1)
+    assert finding.heads is None
+
+
+def test_one_token_that_decides_a_label_is_one_head() -> None:
+    """The label does not change with the largest token wherever the next one has the same."""
+
+    def label(x: np.ndarray) -> np.ndarray:
+        return x.max(1).argmax(1)
+
+    finding = headwise.probe(target=label, sampler=sampler(20, 3), train=False)
+    assert (finding.heads, finding.confident) == (1, True)
+
+
+def test_a_label_whose_tokens_are_not_all_seen_is_not_counted() -> None:
+    """Is the largest x where the largest y is? One token matters where it is, none elsewhere."""
+
+    def draw(count: int, seed: tuple[int, ...]) -> np.ndarray:
+        x, fresh = np.random.default_rng(seed).standard_normal((2, count, 16))
+        return np.stack([x, 0.9 * x + 0.44 * fresh], 2)
+
+    def label(x: np.ndarray) -> np.ndarray:
+        return x[..., 0].argmax(1) == x[..., 1].argmax(1)
+
+    assert headwise.probe(target=label, sampler=draw, train=False).heads is None

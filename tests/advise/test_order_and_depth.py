@@ -62,6 +62,9 @@ def test_a_count_that_still_grows_is_no_number() -> None:
     assert counted(*[6] * 100, *[5] * 156).saturated
     assert not counted(*[13] * 8, *[12] * 50, *[9] * 1990).saturated
     assert not counted(*[3] * 4, *[2] * 40).saturated
+    rare = [*[13] * 15, *[12] * 100, *[11] * 141]  # one more would be seen at 1 % of the inputs
+    assert not counted(*rare).saturated
+    assert counted(*rare * 4).saturated
 
 
 def test_a_function_that_is_undefined_elsewhere_is_still_probed(short: None) -> None:

@@ -98,7 +98,7 @@ def test_noise_gets_no_number(short: None) -> None:
     finding = headwise.probe(inputs, rng.standard_normal(2000), max_heads=3)
     assert finding.heads is None
     assert finding.settled_by
-    assert len(finding.errors()) == 3  # the partial evidence is there
+    assert 3 in finding.errors()  # the partial evidence is there
     assert "No answer" in str(finding)
 
 

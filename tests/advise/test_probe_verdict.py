@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.counting.surrogate import fixed_readers
+from headwise.advise.probe.counting.surrogate import fixed_readers, read_positions, two_choices
 from headwise.advise.probe.descent import transition
 from headwise.advise.probe.descent.removal import remove_head, with_heads
 from headwise.advise.probe.descent.walk import Descent, DescentPlan
@@ -143,6 +143,82 @@ def test_sharpening_is_not_taken_for_a_second_head() -> None:
     assert _judged({1: 1.2e-3, 2: 2e-5, 3: 1e-5, 4: 9e-6}, pooled=1e-3) is None
 
 
+@pytest.mark.parametrize(("alike", "patient", "answer"), [(0.0, 6e-4, 2), (0.9, 6e-4, None)])
+def test_two_heads_with_a_feature_each_are_told_from_one_that_is_slow(
+    alike: float, patient: float, answer: int | None
+) -> None:
+    """max x · mean y: one soft head, trained for long, comes near; a maximum alone comes up."""
+    assert _patiently(alike, patient) == answer
+    assert _patiently(alike, 1.6e-4) == 1
+
+
+def _patiently(alike: float, patient: float) -> int | None:
+    errors = {1: 5.4e-3, 2: 1.4e-4, 3: 1.5e-4, 4: 1.5e-4}
+    usual = [
+        Descent(DescentPlan(seed, dim, most_heads=4), errors, errors, likeness={2: alike})
+        for seed, dim in ((0, 2), (2, 8))
+    ]
+    one = Descent(DescentPlan(6, 8, most_heads=1, least_heads=1), {1: patient}, {1: patient})
+    found = transition.Transition((*usual, one), 4, 0.3)
+    verdict, _ = judge_training(found, Clock(1.0))
+    return None if verdict is None else verdict.heads
+
+
+@pytest.mark.parametrize(("breadth", "answer"), [(0.6, 1), (0.1, None)])
+def test_two_averages_are_one_head(breadth: float, answer: int | None) -> None:
+    """A ratio of means: two narrow heads learn it, and one head can be both averages."""
+    errors = {1: 1.3e-3, 2: 1.9e-4, 3: 2e-4, 4: 2.3e-4}
+    usual = [
+        Descent(DescentPlan(seed, 2, 4), errors, errors, likeness={2: 0.6}, breadth={2: breadth})
+        for seed in (0, 1)
+    ]
+    verdict, _ = judge_training(transition.Transition(tuple(usual), 4, 1.5e-3), Clock(1.0))
+    assert (None if verdict is None else verdict.heads) == answer
+
+
+def test_heads_are_alike_that_choose_by_one_feature() -> None:
+    shape, params = _two_heads()
+    inputs = torch.randn(50, 12, 2, generator=torch.Generator().manual_seed(0))
+    key = params["layers.0.key.weight"]
+    for second, lowest, highest in (([9.0, 0.0], 0.9, 1.0), ([0.0, 9.0], -0.3, 0.3)):
+        key[0], key[1] = torch.tensor([3.0, 0.0]), torch.tensor(second)
+        assert lowest <= two_choices(shape, params, inputs.abs())[0] <= highest
+    key[1] = torch.tensor([1e-3, 0.0])  # an average, whose scores have the same order
+    key[0] *= 10
+    alike, breadth = two_choices(shape, params, inputs.abs())
+    assert alike == 0.0
+    assert breadth < 0.3
+
+
+def test_a_position_is_read_by_whichever_heads() -> None:
+    """Values that count at one position only: no head looks there, and both read it."""
+    shape, params = _two_heads()
+    params["layers.0.value.weight"][:] = torch.tensor([1.0, 0.0])
+    params["layers.0.out.weight"][:] = 1.0
+    params["readout.0.weight"][:] = 1.0
+    params["readout.1.weight"][:] = 1.0
+    inputs = torch.rand(64, 8, 2, generator=torch.Generator().manual_seed(0))
+    assert read_positions(shape, params, inputs) == 0
+    inputs[:, 1:, 0] *= 0.01
+    assert fixed_readers(shape, params, inputs) == 0
+    assert read_positions(shape, params, inputs) == 1
+
+
+def _two_heads() -> tuple[ClassTokenShape, dict[str, torch.Tensor]]:
+    """Two heads with one query–key dimension, which so far average."""
+    shape = ClassTokenShape(
+        token_dim=2,
+        embed_dim=2,
+        layers=(AttentionShape(heads=2, qk_dim=1, v_dim=1),),
+        embed=MLPShape(widths=(2,), activation="relu"),
+        readout=MLPShape(widths=(2,), activation="gelu"),
+    )
+    params = {name: torch.zeros(size) for name, size in shape.parameter_shapes().items()}
+    params["embed.0.weight"] = params["embed.1.weight"] = torch.eye(2)
+    params["layers.0.query.bias"] += 1
+    return shape, params
+
+
 def test_a_copied_head_is_removed_without_loss() -> None:
     shape = ClassTokenShape.standard(token_dim=2, heads=3, head_dim=2, width=8)
     net = ClassTokenNet(shape, seed=4)
@@ -163,16 +239,7 @@ def test_a_copied_head_is_removed_without_loss() -> None:
 
 
 def test_a_head_that_reads_one_position_is_told_from_one_that_averages() -> None:
-    shape = ClassTokenShape(
-        token_dim=2,
-        embed_dim=2,
-        layers=(AttentionShape(heads=2, qk_dim=1, v_dim=1),),
-        embed=MLPShape(widths=(2,), activation="relu"),
-        readout=MLPShape(widths=(2,), activation="gelu"),
-    )
-    params = {name: torch.zeros(size) for name, size in shape.parameter_shapes().items()}
-    params["embed.0.weight"] = params["embed.1.weight"] = torch.eye(2)
-    params["layers.0.query.bias"] += 1
+    shape, params = _two_heads()
     params["layers.0.key.weight"][0, 1] = 20.0  # the first head looks at the mark
     inputs = torch.rand(50, 6, 2, generator=torch.Generator().manual_seed(0))
     inputs[..., 1] = 0

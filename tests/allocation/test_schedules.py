@@ -109,3 +109,12 @@ def test_between_two_is_between_them() -> None:
     for a, m, b in zip(first, middle, second, strict=True):
         assert min(a.heads, b.heads) <= m.heads <= max(a.heads, b.heads)
     assert between(first, first, width=384, budget=FULL["budget"]) == tuple(first)
+
+
+@pytest.mark.parametrize("multiple", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("budget", [12_000, 20_011, 60_000])
+def test_small_budgets_do_not_split_into_heads_of_the_smallest_multiple(
+    multiple: int, budget: int
+) -> None:
+    for shape in schedule("uniform", layers=4, width=63, budget=budget, multiple=multiple):
+        assert shape.qk_dim + shape.v_dim >= 12, shape

@@ -202,6 +202,9 @@ def test_silence_is_named() -> None:
     assert error_lower_bound(3, 1, 10**9).verdict is BoundVerdict.VACUOUS
     assert heads_needed(64, 8, 1.0).verdict is BoundVerdict.VACUOUS
     assert heads_needed(64, 8, 0.7).verdict is BoundVerdict.VACUOUS
+    nearly_full = heads_needed(64, 63, 0.01)  # one head of this rank is never ruled out
+    assert nearly_full.verdict is BoundVerdict.VACUOUS
+    assert "below 0" not in nearly_full.statement
 
 
 def test_the_papers_rates_are_rates() -> None:

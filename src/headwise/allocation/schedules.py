@@ -60,12 +60,17 @@ def schedule(
 
 
 def uniform_heads(*, layers: int, width: int, budget: int, multiple: int = 4) -> int:
-    """Heads of a uniform layer at this budget: of dimension 64, or less where 4 would not fit."""
+    """Heads of a uniform layer at this budget: of dimension 64, or less where 4 would not fit.
+
+    Never less than 8 where the budget allows one such head: `multiple` says which dimensions
+    hardware likes, not how narrow a head may be.
+    """
     layers, width = whole("layers", layers, most=10_000), whole("width", width)
     multiple = whole("multiple", multiple, most=width)
     share = _share(layers, width, whole("budget", budget))
-    fitting = [dim for dim in _USUAL_DIMS if share >= _USUAL_HEADS * dim and dim % multiple == 0]
-    return max(1, round(share / (fitting[0] if fitting else multiple)))
+    dims = [max(1, round(dim / multiple)) * multiple for dim in _USUAL_DIMS]
+    dim = next((dim for dim in dims if share >= _USUAL_HEADS * dim), dims[-1])
+    return max(1, round(share / dim))
 
 
 def _share(layers: int, width: int, budget: int) -> float:

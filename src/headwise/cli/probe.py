@@ -51,6 +51,9 @@ def probe(
     ] = None,
     max_heads: Annotated[int, typer.Option(help="Try up to so many heads.")] = 12,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 120.0,
+    heads_only: Annotated[
+        bool, typer.Option("--heads-only", help="How many, not how wide or how deep; faster.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Equal seeds, equal findings.")] = 0,
     state: StateOption = None,
     figure: Annotated[

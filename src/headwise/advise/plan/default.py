@@ -42,14 +42,15 @@ def _reasons(layers: Layers, length: int, intrinsic_dim: int | None) -> list[str
         bound = heads_needed(intrinsic_dim)
         reasons.append(
             f"The first layer has {first.heads} heads: a target of {intrinsic_dim} features needs "
-            f"as many heads where it extracts them ({bound.source})."
+            f"{intrinsic_dim} or more where it extracts them ({bound.source})."
         )
-    alike = "All layers" if intrinsic_dim is None else "All other layers"
-    reasons.append(
-        f"{alike} are alike: early-heavy (2510.03784), late-heavy (2404.14619) and "
-        "many-then-one (2408.04532) are each published as best, and nothing but measuring on your "
-        "data tells which applies."
-    )
+    if len(layers) > 1:
+        otherwise = "No" if intrinsic_dim is None else "Beyond that, no"
+        reasons.append(
+            f"{otherwise} layer is preferred: early-heavy (2510.03784), late-heavy (2404.14619) "
+            "and many-then-one (2408.04532) are each published as best, and nothing but measuring "
+            "on your data tells which applies."
+        )
     if widest < length:
         reasons.append(
             f"Heads of dimension {widest} cannot make every pattern of attention over {length} "

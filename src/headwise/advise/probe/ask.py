@@ -26,8 +26,8 @@ from headwise.advise.probe.descent.deeper import try_second_layer
 from headwise.advise.probe.descent.head_dim import measure_head_dim
 from headwise.advise.probe.descent.lengths import measure_lengths
 from headwise.advise.probe.descent.screening import POSITIONS_PAY, choose_positions
+from headwise.advise.probe.descent.search import WIDE_HEAD_DIM, find_transition
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import WIDE_HEAD_DIM, find_transition
 from headwise.advise.probe.descent.walk import descend
 from headwise.advise.probe.finding import Finding
 from headwise.advise.probe.samples.function import TargetFunction
@@ -59,6 +59,7 @@ def probe(
     max_heads: int = 12,
     seconds: float = 120.0,
     train: bool | None = None,
+    heads_only: bool = False,
     seed: int = 0,
     state: str | Path | None = None,
     figure: str | Path | None = None,
@@ -81,8 +82,9 @@ def probe(
     numbers, `sampler(count, seed)` draws such a batch. It is trained on only where counting
     influential tokens does not settle the matter, or where `train` is true.
 
-    `max_heads` is how many are tried, `jobs` how many threads train, on the `device`
-    auto, cpu, cuda or mps. `state` names a file that
+    `max_heads` is how many are tried; `heads_only` leaves out how wide they are to be and whether a
+    second layer helps; `jobs` is how many threads train, on the `device` auto, cpu, cuda or mps.
+    `state` names a file that
     keeps finished training, so that a stopped probe goes on from there; `figure` one that the
     figure is written to. A finding is a function of the data and `seed`, as long as `seconds` are
     enough.
@@ -120,6 +122,7 @@ def probe(
         max_heads=max_heads,
         kind=kind,
         positions=positions,
+        heads_only=heads_only,
         seed=seed,
         state=state,
         jobs=jobs,
@@ -154,6 +157,7 @@ class _Request:
     max_heads: int
     kind: Kind | None
     positions: bool | None
+    heads_only: bool
     seed: int
     state: str | Path | None
     jobs: int | None
@@ -230,8 +234,8 @@ def _probe_samples(
         data = prepare(samples, seed, positions=True)
         other, error = _train(samples, data, True, request, counting, enough)
         finding = other if other.heads is not None and error < enough else finding
-    unordered = request.positions is False
-    if finding.heads is None and not unordered and error > LARGEST_FLOOR:
+    deeper = request.positions is not False and not request.heads_only
+    if finding.heads is None and deeper and error > LARGEST_FLOOR:
         ordered = data if data.ordered_dims else prepare(samples, seed, positions=True)
         finding = with_depth(finding, error, try_second_layer(ordered, seed, clock))
     return finding
@@ -259,7 +263,7 @@ def _train(
         positions=positions,
         clock=clock,
     )
-    if finding.heads is None or not transition.learnt_with(finding.heads):
+    if finding.heads is None or request.heads_only or not transition.learnt_with(finding.heads):
         return finding, transition.best
     wide = next((d for d in transition.descents if d.plan.head_dim == WIDE_HEAD_DIM), None)
     if wide is None:

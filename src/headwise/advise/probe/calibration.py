@@ -19,12 +19,15 @@ from headwise.advise.probe.verdict import FLOOR
 
 LEAST_STEP = log(3)  # a smaller fall at the answer is not told from a slope
 MOST_REST = 0.9  # one head is refused where more gain a larger factor, in logarithms
-SMALL_FLOOR = 1e-2  # where more than this stays unexplained, a third of it
+# Where more than this stays unexplained, a third of it; of labels, whose borders sharpen on and on,
+# one head that chooses leaves up to 0.08 of the entropy and the best number of them 0.05.
+SMALL_FLOOR, SMALL_FLOOR_OF_LABELS = 1e-2, 0.1
 STANDS_OUT = 2.5  # the step is to be this many times what more heads still buy, in logarithms
 # What one wide head leaves where it holds all that there is, in units of what is as good as none:
 # the length of a mean token of four coordinates 7, the highest point of a walk 35 and more.
 MUCH_LEFT = 15.0
 LITTLE_LEFT, LITTLE_LEFT_OF_LABELS = 1e-3, 2e-2  # of a constant's: positions have nothing to add
+ONE_IS_CLOSE = 4e-3  # what one head leaves of a soft maximum, of any temperature, at most
 NOTHING_LEARNT = 0.9  # of the error of a constant
 AS_GOOD = 1.3  # an error within this factor of another is as good
 LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.05, 0.4  # of a constant's: what may stay unexplained
@@ -45,7 +48,8 @@ class CurveReading:
     def stands_out(self) -> bool:
         """The error falls at the answer, and hardly after."""
         if self.heads == 1:
-            return self.rest < (MOST_REST if self.floor < SMALL_FLOOR else MOST_REST / 3)
+            small = SMALL_FLOOR if self.solved == FLOOR else SMALL_FLOOR_OF_LABELS
+            return self.rest < (MOST_REST if self.floor < small else MOST_REST / 3)
         return self.step > max(LEAST_STEP, STANDS_OUT * self.rest)
 
     @property

@@ -5,6 +5,7 @@ from headwise.advise.probe.calibration import (
     LARGEST_FLOOR,
     LARGEST_FLOOR_OF_LABELS,
     NOTHING_LEARNT,
+    ONE_IS_CLOSE,
     SMALL_FLOOR,
     CurveReading,
 )
@@ -15,7 +16,6 @@ OVERFIT = 0.25  # training error below this share of the held-out error is overf
 # Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if
 # several are. A sharp log-sum-exp has its largest step at two heads, and a 10-fold one after it.
 HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
-ONE_IS_CLOSE = 4e-3  # what one head leaves of a soft maximum, of any temperature, at most
 _DEEPER = "less noise, more samples, or a deeper network"
 
 Obstacle = tuple[str, str]
@@ -123,7 +123,10 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
     its head lowers the error by far more than chance and longer training do.
     """
     gain, errors = transition.hidden_gain(heads), transition.errors()
-    if transition.labels or gain < (HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL):
+    enough = HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL
+    refined = heads == 1 and transition.one_feature
+    little = gain < enough and (heads > 1 or transition.catches_up)
+    if transition.labels or refined or little:
         return None
     more = min((h for h in errors if h > heads), key=lambda h: errors[h])
     return (
@@ -139,7 +142,8 @@ def softened(transition: Transition, heads: int) -> Obstacle | None:
     heads of different sharpness approximate it far better than one, as if each had a feature.
     """
     alone = transition.errors().get(1, 1.0)
-    if heads == 1 or transition.labels or alone > ONE_IS_CLOSE:
+    unlike = heads == 2 and transition.two_features
+    if heads == 1 or transition.labels or alone > ONE_IS_CLOSE or unlike:
         return None
     return (
         f"one head leaves only {alone:.1e} of a constant's error; that {heads} heads leave less "

@@ -46,6 +46,11 @@ def judge_training(
             return None, obstacle
         verdict = HeadVerdict({1: 1.0}).doubted(reading.chance, transition.most_heads)
         return _likely(verdict, transition)
+    if transition.averages_merge and transition.verdict.heads <= 2:
+        verdict = HeadVerdict({1: 1.0}).doubted(_one(transition).chance, transition.most_heads)
+        return _likely(verdict, transition)
+    if transition.by_features:
+        transition = transition.in_haste
     verdict = transition.verdict
     heads = verdict.heads
     obstacle = unclear(transition, heads)

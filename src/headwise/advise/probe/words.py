@@ -8,7 +8,8 @@ from headwise.advise.probe.counting.sensitivity import Sensitivity
 from headwise.advise.probe.descent.deeper import SecondLayer
 from headwise.advise.probe.descent.head_dim import HeadDim
 from headwise.advise.probe.descent.lengths import LengthTrend
-from headwise.advise.probe.descent.transition import HEAD_DIM, WIDE_HEAD_DIM, Transition
+from headwise.advise.probe.descent.search import HEAD_DIM, WIDE_HEAD_DIM
+from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.finding import ERROR
 from headwise.advise.probe.samples.prepare import Prepared
 from headwise.advise.probe.verdict import HeadVerdict
@@ -28,6 +29,11 @@ def sentence(verdict: HeadVerdict, transition: Transition | None, precision: flo
             f"error of {transition.forms:.1e} of a constant's; networks with up to {max(errors)} "
             f"heads leave {min(errors.values()):.1e}."
         )
+    elif heads == 1 and transition is not None and transition.averages_merge:
+        parts.append(
+            f"Two heads leave {errors[2]:.1e} of a constant's error, and both average, which one "
+            f"can do for both; as it was trained, it leaves {transition.reached(1) or 1.0:.1e}."
+        )
     elif heads == 1 and pooled is not None and pooled < errors.get(1, 1.0):
         parts.append(
             f"A mean over the tokens, which is one head, leaves an error of {pooled:.1e} of a "
@@ -46,6 +52,11 @@ def sentence(verdict: HeadVerdict, transition: Transition | None, precision: flo
                 f"With one head the error is {errors[heads]:.1e} of a constant's; more heads "
                 f"lower it {_times(max(after, 1.0))}."
             )
+    if heads == 2 and transition is not None and transition.by_features:
+        parts.append(
+            f"(One head leaves {transition.in_haste.reached(1) or 1.0:.1e} when trained as long as "
+            "others; trained for longer it comes close, but the two choose by different features.)"
+        )
     whole = "a constant's error" if transition and transition.labels else "the target's variance"
     parts.append(f"Parts below {precision:.0e} of {whole} are not seen.")
     return " ".join(parts)

@@ -104,9 +104,11 @@ def heads_needed(
         statement = "Answering zero has a mean-square error of 1: no head is needed."
     elif (needed := curve.heads(error)) == 1:
         value, verdict = None, BoundVerdict.VACUOUS
+        says = curve.error(0.0)
+        where = f"begins to say something below {rounded_down(says)}" if says else "never does"
         statement = (
             f"The bound does not rule out one head of rank {rank} at an error of {error!r}: it "
-            f"begins to say something below {rounded_down(curve.error(0.0))}."
+            f"{where}."
         )
     else:
         value, verdict = needed, BoundVerdict.HOLDS

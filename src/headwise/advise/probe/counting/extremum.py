@@ -16,8 +16,17 @@ tokens at which the z_i are attained. Then:
   are read together, which one head can do.
 - **Repeat**, where the order does not matter: a sequence of copies of the tokens in I(X) alone
   has the value of X. For a gap between the two largest, or a count, it fails.
+- **Double**, likewise: how often a token occurs is of no importance. Some tokens replaced by copies
+  of influential ones that stay have the same effect as replaced by copies of others that stay: the
+  same tokens are gone, and none is new. Whatever adds up fails, a soft maximum as well as a sum;
+  tokens that noise hides do no harm, since both lose the same.
 - **Drop**, likewise: all other tokens replaced by copies of one of them change nothing. For a
   quantile or the second largest token it fails.
+
+A target with jumps, such as a label, need not change when an extremal token goes, and I(X) is then
+not seen whole. Where one token matters at most, sequences in which one does show all of it, and
+only they are asked, if every value that is not rare occurs among them. (Whether the token with the
+largest x has the largest y, too, is seen to depend on one token where it has, on none where not.)
 
 None of them is a proof that the target is a function of extrema; one that fails proves that it is
 not. All are asked on many sequences, drawn ones and crowds; of noisy targets crowds are counted
@@ -27,7 +36,7 @@ alone, since extremal tokens differ too little for the rest.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headwise.advise.probe.counting.sensitivity import (
     NOISE_FREE,
@@ -35,21 +44,32 @@ from headwise.advise.probe.counting.sensitivity import (
     influential,
     recurring,
 )
+from headwise.advise.probe.counting.surgery import (
+    FEW,
+    Pair,
+    crowds_of,
+    doubled,
+    dropped,
+    merged,
+    read_together,
+    repeated,
+)
 from headwise.advise.probe.samples.function import TargetFunction
 
 _INPUTS = 256
 _SAME = 5e-3  # of the target's deviation: a token of a thousandth of the influence was not counted
 _REPEATS = 16  # calls over which a noisy value is averaged
-_ALLOWED = {"merge": 0.05, "together": 0.0, "repeat": 0.05, "drop": 0.05}  # shares that may fail
+# Shares of the sequences that may fail.
+_ALLOWED = {"merge": 0.05, "together": 0.0, "repeat": 0.05, "drop": 0.05, "double": 0.05}
 # Of a noisy target counting misses tokens that matter little. So what is measured is the mean
 # square of the change (at most 1, in units of the variance), and tests that take the missed
 # tokens away forgive more: of 12 noisy retrieval tasks up to 0.04, 0.35 and 0.38.
-_ALLOWED_NOISY = {"merge": 0.06, "together": 0.0, "repeat": 0.45, "drop": 0.45}
-_ALWAYS = 0.9  # a position that matters in this share of the sequences is read for itself
-_MOST_READ = 2  # more positions read for themselves may be a sum over them, which one head does
-_FEW = 32  # sequences without which a test says nothing
-_SEEN = 16  # sequences in which a position must matter to say what it matters with
-_SHIFTS = 8  # neighbours that a sequence is compared with
+# Of the double test noise is subtracted, with four standard errors.
+_ALLOWED_NOISY = {"merge": 0.06, "together": 0.0, "repeat": 0.45, "drop": 0.45, "double": 2e-5}
+_ALLOWED_WHOLE = 5e-3
+_WHOLE = ", all seen"
+_SURE = 4.0  # standard errors
+_RARE = 0.05  # values of a jumping target that fewer sequences have need not be seen whole
 _STREAM = 0xE87
 
 
@@ -76,8 +96,9 @@ class Extremum:
                 f"not {self.count}: effects add up as in a sum"
             )
         allowed = _ALLOWED_NOISY if self.noisy else _ALLOWED
-        for test, violation in self.violations.items():
-            if violation > allowed[test]:
+        for name, violation in self.violations.items():
+            test = name.removesuffix(_WHOLE)
+            if violation > (allowed[test] if name == test else _ALLOWED_WHOLE):
                 return _FAILURES[test]
         if "merge" not in self.violations:
             return "too few sequences could be compared"
@@ -88,6 +109,7 @@ _FAILURES = {
     "merge": "influential tokens of one sequence, inserted into another, do not decide its value",
     "together": "some positions matter only together, so that one head may read them",
     "repeat": "the influential tokens alone do not have the value of their sequence",
+    "double": "how often a token occurs matters, so that effects add up as in an average",
     "drop": "other tokens than the influential ones matter when they are replaced together",
 }
 
@@ -103,17 +125,44 @@ def examine_extremum(
     matters = influential(target, inputs, counted.method, noise, rng)
     same = _Same(target, inputs, noisy)
     count = max(counted.count, recurring(matters.sum(1)))
+    jumps = counted.method == "copies" and not noisy and count == 1
+    some = np.flatnonzero(matters.any(1))
+    jumps = jumps and _all_values(target(inputs), some)
+    if jumps:
+        inputs, matters = inputs[some], matters[some]
     first = Extremum(
         _violations(same, inputs, matters, permutations, rng), count, count, same.noisy
     )
     if not first.shown:
         return first
-    crowds = _crowds(inputs, matters, permutations, rng)
+    whole = matters.sum(1) == count
+    if noisy and whole.sum() >= FEW:
+        strict = _violations(same, inputs[whole], matters[whole], permutations, rng, whole=True)
+        first = Extremum({**first.violations, **_named(strict)}, count, count, noisy)
+        if not first.shown:
+            return first
+    crowds = crowds_of(inputs, matters, permutations, rng)
     noise = target.noise(crowds) if noisy else counted.noise
     in_crowds = influential(target, crowds, counted.method, noise, rng)
+    if jumps:
+        crowds, in_crowds = crowds[in_crowds.any(1)], in_crowds[in_crowds.any(1)]
     later = {} if noisy else _violations(same, crowds, in_crowds, permutations, rng)
     worst = {test: max(value, later.get(test, 0.0)) for test, value in first.violations.items()}
-    return Extremum(worst, recurring(in_crowds.sum(1)), count, same.noisy)
+    crowd = recurring(in_crowds.sum(1)) if len(in_crowds) > 1 else 0
+    return Extremum(worst, crowd, count, same.noisy)
+
+
+def _named(strict: dict[str, float]) -> dict[str, float]:
+    """Tests on sequences in which all that matters is seen, by names of their own."""
+    return {f"{test}{_WHOLE}": value for test, value in strict.items() if test != "double"}
+
+
+def _all_values(values: Float[np.ndarray, "count outputs"], some: np.ndarray) -> bool:
+    """Does every value that is not rare occur where the extremal token is seen?"""
+    kinds, which, times = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    seen = np.bincount(which.ravel()[some], minlength=len(kinds))
+    common = times > _RARE * len(values)
+    return bool(common.any() and (seen[common] > 0).all() and len(some) >= FEW)
 
 
 def _violations(
@@ -122,14 +171,23 @@ def _violations(
     matters: np.ndarray,
     permutations: bool,
     rng: np.random.Generator,
+    whole: bool = False,
 ) -> dict[str, float]:
+    """How far each test fails; where all that matters is seen, noise is all that is forgiven."""
+    pairs: dict[str, Pair | None] = {"merge": merged(inputs, matters, permutations)}
+    if permutations:
+        pairs |= {
+            "repeat": repeated(inputs, matters, rng),
+            "drop": dropped(inputs, matters, rng),
+            "double": doubled(inputs, matters, rng),
+        }
+    exact = {"merge", "repeat", "drop", "double"} if whole else {"double"}
     found = {
-        "merge": _merge(same, inputs, matters, permutations),
-        "together": None if permutations else _together(matters),
-        "repeat": _repeat(same, inputs, matters, rng) if permutations else None,
-        "drop": _drop(same, inputs, matters, rng) if permutations else None,
+        test: (same.shifted if test in exact else same.violated)(*pair)
+        for test, pair in pairs.items()
+        if pair is not None
     }
-    return {test: value for test, value in found.items() if value is not None}
+    return found if permutations else {**found, "together": read_together(matters)}
 
 
 class _Same:
@@ -145,109 +203,19 @@ class _Same:
             return float(np.minimum(change**2, 1).mean())
         return float((change > _SAME).mean())
 
+    def shifted(self, first: np.ndarray, second: np.ndarray) -> float:
+        """The same, of noisy targets beyond what noise does to it: by four standard errors."""
+        if not self.noisy:
+            return self.violated(first, second)
+        here, there = self._calls(first), self._calls(second)
+        change = (here.mean(0) - there.mean(0)) / self.scale
+        noise = (here.var(0, ddof=1) + there.var(0, ddof=1)) / _REPEATS / self.scale**2
+        beyond = change**2 - noise  # (sequences, outputs): zero on average if nothing changes
+        error = beyond.std(0, ddof=1) / np.sqrt(len(beyond))
+        return float((beyond.mean(0) - _SURE * error).max())
+
     def _values(self, inputs: np.ndarray) -> np.ndarray:
-        calls = [self.target(inputs) for _ in range(_REPEATS if self.noisy else 1)]
-        return np.mean(calls, axis=0)
+        return self._calls(inputs).mean(0)
 
-
-def _crowds(
-    inputs: Float[np.ndarray, "count length dim"],
-    matters: Bool[np.ndarray, "count length"],
-    permutations: bool,
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "count length dim"]:
-    """Sequences of tokens that mattered elsewhere; a place where none did keeps what it had."""
-    count, length, _ = inputs.shape
-    crowds = inputs.copy()
-    pool = inputs[matters]
-    if permutations and len(pool):
-        for row in range(count):
-            chosen = rng.permutation(len(pool))[:length]
-            crowds[row, : len(chosen)] = pool[chosen]
-        return crowds
-    for place in range(length):
-        rows = np.flatnonzero(matters[:, place])
-        if len(rows):
-            crowds[:, place] = inputs[rng.choice(rows, count), place]
-    return crowds
-
-
-def _merge(
-    same: _Same, inputs: np.ndarray, matters: Bool[np.ndarray, "count length"], permutations: bool
-) -> float | None:
-    """Each sequence with others, where their influential tokens do not overlap.
-
-    Where the order does not matter, those of the one come first and those of the other last.
-    """
-    others, theirs = np.roll(inputs, 1, 0), np.roll(matters, 1, 0)
-    if permutations:
-        (inputs, matters), (others, theirs) = (
-            _sorted(inputs, matters, 1),
-            _sorted(others, theirs, 0),
-        )
-    always = matters.mean(0) > _ALWAYS if not permutations else np.zeros(inputs.shape[1], bool)
-    if always.sum() > _MOST_READ:
-        return None
-    pairs = []
-    for shift in range(_SHIFTS):
-        other, its = np.roll(others, shift, 0), np.roll(theirs, shift, 0)
-        fits = ~(matters & its & ~always).any(1) & (matters | its).any(1)
-        mine = matters | always  # what X keeps, and Y gets
-        here = np.where((its & ~mine)[..., None], other, inputs)[fits]
-        pairs.append((here, np.where(mine[..., None], inputs, other)[fits]))
-        if sum(len(first) for first, _ in pairs) >= _INPUTS:
-            break
-    here, there = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    return same.violated(here, there) if len(here) >= _FEW else None
-
-
-def _together(matters: Bool[np.ndarray, "count length"]) -> float:
-    """The share of positions that hardly ever matter without a certain other one.
-
-    Positions that always matter are no company: first · last token are two that are read apart.
-    """
-    times = matters.sum(0)
-    seen = (times >= _SEEN) & (matters.mean(0) <= _ALWAYS)
-    if not seen.any():
-        return 0.0
-    along = (matters.T.astype(float) @ matters)[np.ix_(seen, seen)] / times[seen, None]
-    np.fill_diagonal(along, 0.0)
-    return float((along.max(1) > _ALWAYS).mean())
-
-
-def _sorted(inputs: np.ndarray, matters: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens in another order: those that matter first, or last."""
-    order = np.argsort(matters ^ bool(first), axis=1, kind="stable")
-    return np.take_along_axis(inputs, order[..., None], 1), np.take_along_axis(matters, order, 1)
-
-
-def _repeat(
-    same: _Same, inputs: np.ndarray, matters: np.ndarray, rng: np.random.Generator
-) -> float | None:
-    some = matters.any(1)
-    return _with_copies(same, inputs[some], matters[some], matters[some], rng, False)
-
-
-def _drop(
-    same: _Same, inputs: np.ndarray, matters: np.ndarray, rng: np.random.Generator
-) -> float | None:
-    some = ~matters.all(1)
-    return _with_copies(same, inputs[some], matters[some], ~matters[some], rng, True)
-
-
-def _with_copies(
-    same: _Same,
-    inputs: np.ndarray,
-    matters: np.ndarray,
-    sources: np.ndarray,
-    rng: np.random.Generator,
-    single: bool,
-) -> float | None:
-    """Every token that does not matter becomes a copy of a source: one for all, or any."""
-    if len(inputs) < _FEW:
-        return None
-    count, length, _ = inputs.shape
-    draws = rng.random((count, 1 if single else length, length)) * sources[:, None]
-    chosen = np.broadcast_to(draws.argmax(-1), (count, length))
-    copies = np.take_along_axis(inputs, chosen[..., None], 1)
-    return same.violated(np.where(matters[..., None], inputs, copies), inputs)
+    def _calls(self, inputs: np.ndarray) -> np.ndarray:
+        return np.stack([self.target(inputs) for _ in range(_REPEATS if self.noisy else 1)])

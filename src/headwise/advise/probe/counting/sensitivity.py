@@ -17,7 +17,7 @@ Three ways to ask whether token t matters:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -32,6 +32,7 @@ SIGMAS = 5.0
 COPIES, REPEATS = 3, 16
 FIRST_INPUTS, MOST_INPUTS = 256, 2048
 ENOUGH_SUPPORT = 8
+EXPECTED = 7.0  # inputs that would have one more, were there one more: e⁻⁷ is the chance of none
 # Of 31 random retrieval tasks with 4 to 6 features all matter at 7 % of the inputs or more; of the
 # mean width of a hull, with 24 features, ever more do at ever fewer inputs: the most at 0.4 to 4 %.
 ENOUGH_SHARE = 0.05
@@ -56,7 +57,8 @@ class Sensitivity:
     @property
     def saturated(self) -> bool:
         """So many inputs have the largest count that a larger one would have been seen."""
-        return self.support >= max(ENOUGH_SUPPORT, ENOUGH_SHARE * len(self.counts))
+        enough = self.support >= max(ENOUGH_SUPPORT, ENOUGH_SHARE * len(self.counts))
+        return enough and would_have_seen_more(self.counts)
 
     @property
     def precision(self) -> float:
@@ -83,7 +85,8 @@ def measure_sensitivity(target: TargetFunction, seed: int = 0) -> Sensitivity:
             noise = target.noise(inputs)
             method = _choose(target, inputs, noise)
         counts = np.concatenate([counts, _METHODS[method](target, inputs, noise, rng).sum(1)])
-        if (counts >= recurring(counts)).sum() >= ENOUGH_SUPPORT:
+        seen = (counts >= recurring(counts)).sum() >= ENOUGH_SUPPORT
+        if seen and would_have_seen_more(counts):
             break
     return Sensitivity(recurring(counts), counts, length, method, noise)
 
@@ -109,6 +112,23 @@ def influential(
 def recurring(counts: np.ndarray) -> int:
     """The largest count that two inputs reach: one alone may be an accident."""
     return int(np.sort(counts)[-2])
+
+
+def would_have_seen_more(counts: np.ndarray) -> bool:
+    """Were there one more feature, would some of these inputs have had a larger count?
+
+    A feature is missed where its token serves another one too, or hardly matters. With λ missed on
+    average and many features, none is at a share e^−λ of the inputs and one at λ e^−λ. So if the
+    largest count, at a share p of the inputs, had one missed, p = λ e^−λ, and e^−λ = p/λ of the
+    inputs would show one more. The larger of the two solutions is the worse.
+    """
+    share = float((counts >= recurring(counts)).mean())
+    if share >= exp(-1):  # the most that λ e^−λ can be, at λ = 1
+        return len(counts) * exp(-1) >= EXPECTED
+    missed = 1.0 + sqrt(2.0)
+    for _ in range(50):  # λ = log λ − log p: a contraction beyond λ = 1
+        missed = log(missed) - log(share)
+    return len(counts) * share / missed >= EXPECTED
 
 
 def _choose(target: TargetFunction, inputs: np.ndarray, noise: float) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwise.advise.probe.clock import Clock
+from headwise.advise.probe.descent.search import HEAD_DIM, TUNING_STEPS, WIDE_STEPS, run
 from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.transition import HEAD_DIM, TUNING_STEPS, WIDE_STEPS, run
 from headwise.advise.probe.descent.walk import Descent, DescentPlan
 from headwise.advise.probe.samples.function import TargetFunction
 from headwise.advise.probe.samples.given import Samples

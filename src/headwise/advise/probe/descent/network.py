@@ -1,5 +1,7 @@
 """The network that a descent trains: its shape, some steps of training, its held-out error."""
 
+from math import inf
+
 import numpy as np
 from torch import Tensor
 
@@ -40,10 +42,12 @@ def train_on(
     steps: int,
     rate: float,
     clock: Clock,
+    hopeless: float = inf,
 ) -> tuple[Params, float] | None:
     """Train given weights for some steps; the new weights and their training error.
 
-    None if the time was over before.
+    After a third of the steps training ends where its error is still above `hopeless`. None if the
+    time was over before.
     """
     count = len(data.train.inputs)
     training = _training(data, steps, rate)
@@ -57,6 +61,9 @@ def train_on(
         order = epoch_order(count, training.batch, seed, taken + first, taken + last)[None]
         losses.append(engine.advance(data.train, order, rates[first:last]))
         clock.took(last - first)
+        if last >= steps / 3 and losses[-1].mean() > hopeless * data.baseline:
+            clock.took(steps - last)
+            break
     tail = np.concatenate(losses, 1)[0, -max(1, steps // 4) :].mean()
     return engine.params()[0], _finite(tail / data.baseline)
 

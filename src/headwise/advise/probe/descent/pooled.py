@@ -5,6 +5,8 @@ It is the class-token network with one wide head whose queries and keys are zero
 then vanish (the score is their product), so they stay zero: the same engine trains it.
 """
 
+from math import inf
+
 import numpy as np
 import torch
 
@@ -25,6 +27,7 @@ from headwise.nets import AttentionShape, ClassTokenShape, MLPShape
 CHANNELS, WIDTH = 48, 64
 PLANS = ((12_000, 3e-3, True), (6_000, 1e-2, False))  # steps, rate, kinks spread over the tokens
 HOPELESS = 10.0  # a factor that sharper kinks do not make up for
+HOPELESS_EARLY = 300.0  # a factor that two thirds of the steps do not make up for; 100 they do
 FORMS_STEPS, FORMS_RATE = 12_000, 3e-3
 # What linear forms may leave. The largest of up to four sums leaves 2e-3 to 4e-3, the highest point
 # of a walk, which takes more forms than a head has value dimensions, 2e-2.
@@ -48,7 +51,8 @@ def pooled_error(
     for steps, rate, spread in PLANS:
         shape = _shape(data)
         start = _initial(data, shape, seed, spread)
-        trained = _train(data, shape, start, seed, round(share * steps), rate, clock)
+        worst = min(HOPELESS_EARLY * (reached + FLOOR), NOTHING_LEARNT)
+        trained = _train(data, shape, start, seed, round(share * steps), rate, clock, worst)
         if trained is None:
             return None
         errors.append(held_out_error(data, shape, trained))
@@ -111,9 +115,10 @@ def _train(
     steps: int,
     rate: float,
     clock: Clock,
+    hopeless: float = inf,
 ) -> Params | None:
     clock.planned += steps
-    trained = train_on(data, shape, start, seed, 0, steps, rate, clock)
+    trained = train_on(data, shape, start, seed, 0, steps, rate, clock, hopeless)
     return None if trained is None else trained[0]
 
 

@@ -2,7 +2,7 @@
 
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.network import RATE, held_out_error, probe_shape, train_on
-from headwise.advise.probe.descent.transition import WIDE_HEAD_DIM
+from headwise.advise.probe.descent.search import WIDE_HEAD_DIM
 from headwise.advise.probe.samples.given import Samples
 from headwise.advise.probe.samples.prepare import Prepared, prepare
 

@@ -11,8 +11,16 @@ from headwise.core.errors import require
 from headwise.core.files import read_json, write_file
 from headwise.core.typed import fits
 
-_TABLES = ("errors", "train_errors", "removal_costs", "token_counts", "fixed_readers")
-_KIND = "headwise probe, version 4"
+_TABLES = (
+    "errors",
+    "train_errors",
+    "removal_costs",
+    "token_counts",
+    "fixed_readers",
+    "likeness",
+    "breadth",
+)
+_KIND = "headwise probe, version 5"
 _POOLED, _FORMS = "without attention, seed {}", "linear forms, seed {}"
 
 
@@ -32,10 +40,10 @@ class DescentFile:
         found = self._descents.get(_key(plan))
         if found is None:
             return None
-        errors, train_errors, removal_costs, token_counts, readers = (
-            _by_heads(found[name]) for name in _TABLES
-        )
-        return Descent(plan, errors, train_errors, removal_costs, token_counts, readers)
+        kept = Descent(plan)
+        for name in _TABLES:
+            getattr(kept, name).update(_by_heads(found[name]))
+        return kept
 
     def pooled(self, seed: int) -> float | None:
         """The error without attention, if it was measured before."""

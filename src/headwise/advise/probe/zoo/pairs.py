@@ -188,6 +188,32 @@ def local_maxima(rng: Generator) -> ZooTask:
     return _of_pairs("number of local maxima", length, independent(rng, length, 1), value)
 
 
+def diameters(rng: Generator) -> ZooTask:
+    """max over pairs of |x_s − x_t| in the plane: the mean over directions has all extrema of the
+    hull in it, and which pair counts is no score of one token. A refusal.
+    """
+    length = int(rng.integers(12, 41))
+    return _of_pairs(
+        "largest distance of two tokens",
+        length,
+        independent(rng, length, 2),
+        lambda x: torch.cdist(x, x).amax((1, 2)),
+    )
+
+
+def mean_records(rng: Generator) -> ZooTask:
+    """mean_t max_{s ≤ t} x_s: T extrema over nested sets of positions, neighbours nearly equal, so
+    that the error falls gradually with the heads. A refusal.
+    """
+    length = int(rng.integers(16, 33))
+    return _of_pairs(
+        "mean of the record so far",
+        length,
+        independent(rng, length, 1),
+        lambda x: x[..., 0].cummax(1).values.mean(1),
+    )
+
+
 CLASSES = (
     induction,
     neighbours_of_first,
@@ -200,4 +226,6 @@ CLASSES = (
     mean_widths,
     sums_of_neighbours,
     local_maxima,
+    diameters,
+    mean_records,
 )

@@ -220,6 +220,24 @@ def alternating_maxima(rng: Generator) -> ZooTask:
     )
 
 
+def maxima_by_thirds(rng: Generator) -> ZooTask:
+    """The sum of the maxima over thirds of the positions: three extrema over disjoint sets. 3."""
+
+    def value(x: Tensor) -> Tensor:
+        return torch.stack([part[..., 0].amax(1) for part in torch.tensor_split(x, 3, 1)]).sum(0)
+
+    return _ordered(rng, "sum of maxima by thirds", {3}, value)
+
+
+def positions_of_maxima(rng: Generator) -> ZooTask:
+    """The position of the largest x: a choice with the position as value, one head. It jumps where
+    two tokens tie: a refusal is right as well.
+    """
+    return _ordered(
+        rng, "position of the largest", {1, REFUSE}, lambda x: x[..., 0].argmax(1).double(), dim=1
+    )
+
+
 CLASSES = (
     first_times_last,
     last_minus_first,
@@ -237,4 +255,6 @@ CLASSES = (
     first_times_mean,
     maxima_beside_first,
     alternating_maxima,
+    maxima_by_thirds,
+    positions_of_maxima,
 )

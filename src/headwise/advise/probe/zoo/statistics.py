@@ -149,6 +149,45 @@ def maxima_by_kind(rng: Generator) -> ZooTask:
     )
 
 
+def kurtoses(rng: Generator) -> ZooTask:
+    """The fourth central moment over the squared variance: average with v = (x, x², x³, x⁴), one
+    head. Its tails are heavy, so that a refusal is right as well.
+    """
+
+    def value(x: Tensor) -> Tensor:
+        centred = x[..., 0] - x[..., 0].mean(1, keepdim=True)
+        return centred.pow(4).mean(1) / centred.square().mean(1).square()
+
+    return _statistic(rng, "kurtosis", {1, REFUSE}, value)
+
+
+def mean_differences(rng: Generator) -> ZooTask:
+    """mean_{s,t} |x_s − x_t|, Gini's: twice the integral of F(1 − F), F the share below x, so
+    a readout of the averages of many ramps, as a quantile is: 1 or a refusal.
+    """
+
+    def value(x: Tensor) -> Tensor:
+        return (x[..., 0][:, :, None] - x[..., 0][:, None]).abs().mean((1, 2))
+
+    return _statistic(rng, "mean difference of two tokens", {1, REFUSE}, value)
+
+
+def products_of_choices(rng: Generator) -> ZooTask:
+    """u·v, u the token with the largest x and v that with the largest y: two choices at different
+    tokens, two heads. It jumps where tokens tie: a refusal is right as well.
+    """
+
+    def value(x: Tensor) -> Tensor:
+        chosen = x[..., :2].argmax(1)
+        one, other = (
+            torch.gather(x[..., 2:], 1, chosen[:, i, None, None].expand(-1, 1, 2))[:, 0]
+            for i in (0, 1)
+        )
+        return (one * other).sum(1)
+
+    return _statistic(rng, "product of the tokens with max x and max y", {2, REFUSE}, value, dim=4)
+
+
 CLASSES = (
     outlier_scores,
     studentised_ranges,
@@ -159,4 +198,7 @@ CLASSES = (
     power_means,
     trimmed_means,
     maxima_by_kind,
+    kurtoses,
+    mean_differences,
+    products_of_choices,
 )

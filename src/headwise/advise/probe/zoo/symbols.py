@@ -66,4 +66,40 @@ def rarest_symbols(rng: Generator) -> ZooTask:
     )
 
 
-CLASSES = (symbol_counts, symbol_entropies, distinct_symbols, symbol_products, rarest_symbols)
+def weighted_words(rng: Generator) -> ZooTask:
+    """Σ_t w(x_t) over a vocabulary of 50, w drawn at random: average with v = w(x), one head."""
+    length = int(rng.integers(8, 33))
+    weights = torch.from_numpy(rng.standard_normal(50))
+    return ZooTask(
+        f"sum of the weights of words, 50 words, length {length}",
+        frozenset({1}),
+        one_hot(length, 50),
+        lambda x: x.sum(1) @ weights,
+        some_noise(rng),
+    )
+
+
+def commonest_symbols(rng: Generator) -> ZooTask:
+    """Which symbol is the most frequent, a label: the readout compares V frequencies, one average.
+
+    Frequencies that nearly tie differ by 1/T: a refusal is right as well.
+    """
+    length, symbols = int(rng.integers(8, 41)), int(rng.integers(3, 7))
+    return ZooTask(
+        f"commonest of {symbols} symbols, a label, length {length}",
+        frozenset({1, REFUSE}),
+        one_hot(length, symbols),
+        lambda x: x.sum(1).argmax(1),
+        labels=True,
+    )
+
+
+CLASSES = (
+    symbol_counts,
+    symbol_entropies,
+    distinct_symbols,
+    symbol_products,
+    rarest_symbols,
+    weighted_words,
+    commonest_symbols,
+)
