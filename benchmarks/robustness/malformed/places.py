@@ -12,7 +12,7 @@ def place_classes() -> list[InputClass]:
     nowhere = [f"{HERE}/pipe", f"{HERE}/around", HERE, f"{HERE}/{'n' * 300}", f"{HERE}/pipe/x"]
     return [
         InputClass("place: no file", _at(nowhere)),
-        InputClass("hostile: place", _at(DEVICES), unusable=True),
+        InputClass("hostile: place", _at(DEVICES)),
         InputClass("hostile: name", _named()),
     ]
 

@@ -144,7 +144,7 @@ def _parquet() -> list[Callable[[], bytes]]:
     ]
 
     def with_metadata(**entries: bytes) -> bytes:
-        table = pa.table({"sequence": half, "a": number, "target": ["x"] * 600})
+        table = pa.table({"sequence": half, "a": number, "no target": ["x"] * 600})
         buffer = io.BytesIO()
         pq.write_table(table.replace_schema_metadata(entries), buffer)
         return buffer.getvalue()
@@ -162,12 +162,8 @@ def _parquet() -> list[Callable[[], bytes]]:
         lambda: renamed(b"target", b"targe\0"),
         lambda: written(sequence=half, a=[[]] * 600, target=number),
         lambda: written(sequence=half, a=pa.array([[1.0] * (row % 3) for row in half])),
-        lambda: written(
-            sequence=half,
-            a=number,
-            target=pa.array([row * 10**30 for row in half], pa.decimal256(60)),
-        ),
-        lambda: written(sequence=half, a=pa.array(number, pa.float16()), target=["[x]"] * 600),
+        lambda: written(sequence=half, a=pa.array([10**30] * 600, pa.decimal256(60))),
+        lambda: written(sequence=half, a=pa.array(number, pa.float16()), b=["[x]"] * 600),
         lambda: written(**{"sequence": half, "a": number, "</script>": number}),
         lambda: written(sequence=[], a=[], target=[]),
         lambda: written(x=number),
