@@ -74,6 +74,9 @@ def run_to_the_end(command: Callable[[], object]) -> None:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
             _leave_nothing_to_flush("stdout")
             sys.exit(NOBODY_READS)
+        if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
+            _say("stopped")  # typer says nothing, and its older versions exit with 1
+            sys.exit(STOPPED)
         raise
     except KeyboardInterrupt:
         _say("stopped")
