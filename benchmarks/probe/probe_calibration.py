@@ -27,6 +27,7 @@ from headwise.advise.probe.trust import judge_training
 from headwise.advise.probe.zoo import draw_task
 
 MOST_HEADS, SAMPLES = 12, 20_000
+_TABLES = ("errors", "train_errors", "fixed_readers", "likeness", "breadth")
 RIDGE = 0.5  # few tasks, five weights: pulls them towards the present ones
 
 
@@ -59,6 +60,10 @@ def collect(file: Path, seed: int, tasks: int) -> None:
                     "seed": d.plan.seed,
                     "errors": d.errors,
                     "train_errors": d.train_errors,
+                    "fixed_readers": d.fixed_readers,
+                    "likeness": d.likeness,
+                    "breadth": d.breadth,
+                    "heads": [d.plan.most_heads, d.plan.least_heads],
                 }
                 for d in found.descents
             ],
@@ -102,15 +107,13 @@ def _logistic(table: np.ndarray, answers: np.ndarray, start: np.ndarray) -> np.n
 
 
 def _transition(row: dict[str, Any]) -> Transition:
-    descents = tuple(
-        Descent(
-            DescentPlan(seed=d["seed"], head_dim=d["head_dim"], most_heads=MOST_HEADS),
-            errors={int(h): e for h, e in d["errors"].items()},
-            train_errors={int(h): e for h, e in d["train_errors"].items()},
-        )
-        for d in row["descents"]
-    )
-    return Transition(descents, MOST_HEADS, row["pooled"], row["labels"], row.get("forms"))
+    descents = []
+    for kept in row["descents"]:
+        descent = Descent(DescentPlan(kept["seed"], kept["head_dim"], *kept["heads"]))
+        for name in _TABLES:
+            getattr(descent, name).update({int(h): value for h, value in kept[name].items()})
+        descents.append(descent)
+    return Transition(tuple(descents), MOST_HEADS, row["pooled"], row["labels"], row.get("forms"))
 
 
 def _is_right(verdict: Any, row: dict[str, Any]) -> bool:
