@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from malformed.case import HERE, Case, InputClass
 
@@ -18,27 +19,62 @@ def checkpoint_classes(model: dict[str, bytes]) -> list[InputClass]:
         f"compress {HERE}/model --keep 0.5 --tokens 200",
         f"inspect {HERE}/model --tokens 200",
     ]
-    broken = [*_configs(model), *_folders(model)]
-    return [
-        InputClass(
-            "hostile: checkpoint folder",
-            st.builds(
-                lambda command, case: Case(command.split(), case.files, case.links),
-                st.sampled_from(commands),
-                st.sampled_from(broken).map(lambda make: make()),
-            ),
-            unusable=True,
+
+    def of(made: list[Callable[[], Case]]) -> SearchStrategy[Case]:
+        return st.builds(
+            lambda command, case: Case(command.split(), case.files, case.links),
+            st.sampled_from(commands),
+            st.sampled_from(made).map(lambda make: make()),
         )
+
+    broken = [*_configs(model, _absurd(model)), *_folders(model)]
+    return [
+        InputClass("hostile: checkpoint folder", of(broken), unusable=True),
+        InputClass("hostile: odd configuration", of([*_configs(model, ODD)])),
     ]
 
 
-def _configs(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
-    """The configuration with one absurd entry."""
+ODD: list[dict[str, Any]] = [
+    {"pruned_heads": {"0": [0]}},
+    {"pruned_heads": {"x": "y"}},
+    {"rope_scaling": {"type": 7}, "rope_parameters": {"rope_type": "no-such"}},
+    {"text_config": {"model_type": "no-such"}},
+    {"pad_token_id": 10**9},
+    {"id2label": "x", "label2id": 5, "num_labels": -1},
+    {"is_encoder_decoder": "yes"},
+    {"tie_word_embeddings": [1]},
+    {"layer_norm_epsilon": float("nan")},
+    {"attn_pdrop": 7, "resid_pdrop": -1},
+    {"n_positions": 0, "n_ctx": 0},
+    {"n_positions": 10**12},
+    {"n_inner": -5},
+    {"attn_implementation": "evil/kernel", "_attn_implementation": "evil/kernel"},
+]
+"""Entries that transformers may pass over."""
+
+
+def _configs(
+    model: dict[str, bytes], entries: list[dict[str, Any]]
+) -> Iterator[Callable[[], Case]]:
+    """The configuration with one of the entries."""
+    sound = json.loads(model[CONFIG])
+    for entry in entries:
+
+        def make(entry: dict[str, Any] = entry) -> Case:
+            trap = {"model/evil.py": b"open('executed', 'w')"}
+            changed = json.dumps(sound | entry).encode()
+            return Case([], {**model, **trap, CONFIG: changed})
+
+        yield make
+
+
+def _absurd(model: dict[str, bytes]) -> list[dict[str, Any]]:
+    """Entries of a configuration with which there is no model."""
     sound = json.loads(model[CONFIG])
     width = next(name for name in ("hidden_size", "n_embd") if name in sound)
     heads = next(name for name in ("num_attention_heads", "n_head") if name in sound)
     layers = next(name for name in ("num_hidden_layers", "n_layer") if name in sound)
-    entries: list[dict[str, Any]] = [
+    return [
         {width: 10**12},
         {width: 0},
         {width: -16},
@@ -67,33 +103,11 @@ def _configs(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
         },
         {"quantization_config": {"quant_method": "no-such"}},
         {"quantization_config": 3},
-        {"pruned_heads": {"0": [0]}},
-        {"pruned_heads": {"x": "y"}},
-        {"rope_scaling": {"type": 7}, "rope_parameters": {"rope_type": "no-such"}},
-        {"text_config": {"model_type": "no-such"}},
-        {"pad_token_id": 10**9},
-        {"id2label": "x", "label2id": 5, "num_labels": -1},
-        {"is_encoder_decoder": "yes"},
-        {"tie_word_embeddings": [1]},
-        {"layer_norm_epsilon": float("nan")},
-        {"attn_pdrop": 7, "resid_pdrop": -1},
-        {"n_positions": 0, "n_ctx": 0},
-        {"n_positions": 10**12},
-        {"n_inner": -5},
-        {"attn_implementation": "evil/kernel", "_attn_implementation": "evil/kernel"},
         {"headwise": [{"type": "LayerLayout"}]},
         {"headwise": "x"},
         {"torch_dtype": "float7", "dtype": "float7"},
         {"hidden_act": "no-such", "activation_function": "no-such"},
     ]
-    for entry in entries:
-
-        def make(entry: dict[str, Any] = entry) -> Case:
-            trap = {"model/evil.py": b"open('executed', 'w')"}
-            changed = json.dumps(sound | entry).encode()
-            return Case([], {**model, **trap, CONFIG: changed})
-
-        yield make
 
 
 def _folders(model: dict[str, bytes]) -> Iterator[Callable[[], Case]]:
