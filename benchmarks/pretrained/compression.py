@@ -36,7 +36,7 @@ from headwise.pretrained import (
 from headwise.pretrained._evaluate import attention_parameters
 from headwise.pretrained.text.calibration import token_count
 from headwise.pretrained.text.limits import longest_input
-from headwise.pretrained.trial import tried
+from headwise.pretrained.trial import least_damaging, tried
 
 TEXTS = {"stories15M": "stories.txt", "all-MiniLM-L6-v2": "wiki.txt", "SmolLM2-135M": "wiki.txt"}
 METHODS = ("fisher", "fast", "svd-llm", "modegpt", "taylor", "prune-heads", "uniform-svd", "random")
@@ -87,7 +87,8 @@ class Judge:
             plan = make_plan(self.measurement, budget, "fisher" if fast else method, fast=fast)
             if method in OURS:
                 known = tried(self.model, self.measurement, plan, self.calibration)
-                plan = make_plan(known, budget, fast=fast)
+                plans = [make_plan(known, budget, fast=fast), plan]  # as `compress` chooses
+                plan = least_damaging(self.model, self.measurement, plans, self.calibration)
         except InputError as error:
             return {"refused": str(error)}
         smaller = apply_plan(self.model, self.measurement, plan).eval()

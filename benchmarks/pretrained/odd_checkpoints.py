@@ -156,7 +156,7 @@ def _model(case: Case, changes: dict[str, Any]) -> Any:
         return model
     labels = {"num_labels": 1 + case.number % 3, "pad_token_id": 1}
     config = getattr(transformers, FAMILIES[case.family][0])(
-        **FAMILIES[case.family][2] | changes | labels
+        **FAMILIES[case.family][2] | labels | changes
     )
     other = getattr(transformers, case.head)(config).eval()
     with torch.no_grad():

@@ -63,7 +63,7 @@ def apart(one: Any, other: Any, batches: list[dict[str, torch.Tensor]]) -> tuple
     if before.shape[-1] == 1:  # a score
         spread = before.std()
         return float(((after - before) / spread).square().mean()), 1.0
-    if name.endswith("Model") and not name.endswith("LMHeadModel"):
+    if name.endswith(("Model", "WithProjection")) and not name.endswith("LMHeadModel"):
         first, second = (torch.nn.functional.normalize(each, dim=-1) for each in (before, after))
         middle = torch.nn.functional.normalize(first.mean(0), dim=-1)
         return float((1 - (first * second).sum(-1)).mean()), float((1 - first @ middle).mean())
@@ -87,6 +87,9 @@ def predictions(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     if name.endswith("ForQuestionAnswering"):
         both = torch.cat([outputs.start_logits, outputs.end_logits])
         return torch.nn.functional.pad(both, (0, LENGTH - both.shape[1]), value=-1e9).double()
+    for embedding in ("text_embeds", "image_embeds"):
+        if embedding in outputs:
+            return outputs[embedding].double()
     if "logits" not in outputs:
         return outputs.last_hidden_state.double().mean(1)
     logits = outputs.logits.double()

@@ -1,6 +1,7 @@
 """Odd and hostile checkpoints through every command; what is reported against an own evaluation.
 
     python benchmarks/pretrained/odd_models.py [--cases N] [--seed N] [--only NUMBER ...]
+    python benchmarks/pretrained/odd_models.py --classes     # every class in `odd_classes`
 
 Each case is a tiny checkpoint (see `odd_checkpoints`) and a command line. Outcomes:
 
@@ -40,6 +41,7 @@ from headwise.cli import main as command_line
 from headwise.cli.ending import STOPPED
 from headwise.pretrained.text.calibration import packaged_text
 from odd_checkpoints import BROKEN, Case, drawn, write
+from odd_classes import CLASSES, listed
 from odd_judging import LENGTH, apart, not_cached, not_stock, passages, pictures
 
 FACTOR = 1.5  # how far a reported damage may be from an own one
@@ -190,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--classes", action="store_true", help="those of odd_classes instead")
     parser.add_argument("--only", type=int, nargs="+", help="these cases")
     parser.add_argument("--json", type=Path, help="a line a case")
     options = parser.parse_args()
@@ -199,8 +202,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["HEADWISE_CACHE"] = str(Path(temporary) / "cache")
         text, fresh = texts(Path(temporary))
-        for number in options.only or range(options.cases):
-            case = drawn(options.seed, number)
+        count = len(CLASSES) if options.classes else options.cases
+        for number in options.only or range(count):
+            case = listed(number) if options.classes else drawn(options.seed, number)
             arguments = asked(case, options.seed)
             with tempfile.TemporaryDirectory() as folder:
                 try:

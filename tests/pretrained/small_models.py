@@ -1,5 +1,6 @@
 """Small random models of every family, and random calibration data for them."""
 
+from collections import Counter
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -202,4 +203,15 @@ def word_tokenizer() -> Any:
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=core, unk_token="[UNK]", pad_token="[PAD]"
+    )
+
+
+def common_words() -> Any:
+    """A tokenizer that knows the ninety most common words, and a mask."""
+    words = [word for word, _ in Counter(packaged_text("held_out").split()).most_common(90)]
+    known = {"[UNK]": 0, "[PAD]": 1, "[MASK]": 2} | {word: i + 3 for i, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token="[PAD]", mask_token="[MASK]"
     )

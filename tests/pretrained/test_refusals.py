@@ -60,11 +60,26 @@ def test_a_plan_far_from_what_was_asked_for_is_refused() -> None:
         check_share(plan, measurement)
 
 
-def test_the_least_that_can_be_kept_is_said() -> None:
-    model = small_model("llama")
-    with pytest.raises(InputError, match=r"at least|least") as refusal:
-        headwise.compress(model, text=small_material(model), keep=0.001)
-    assert "%" in str(refusal.value)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"keep": 0.001}, r"the least is \d+\.\d+%"),
+        ({"keep": 0.001, "method": "taylor"}, "would remove every head"),
+        ({"keep": 0.02, "fast": True}, "with one size a layer"),
+        ({"kv_bytes": 10**9}, "this model uses 384 bytes"),
+    ],
+)
+def test_what_a_model_cannot_become_is_said_before_it_is_measured(
+    options: dict[str, Any], sentence: str
+) -> None:
+    model, done = small_model("llama"), list[str]()
+
+    def on_progress(share: float, message: str) -> None:
+        done.append(message)
+
+    with pytest.raises(InputError, match=sentence):
+        headwise.compress(model, text=small_material(model), on_progress=on_progress, **options)
+    assert done == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

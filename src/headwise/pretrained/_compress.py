@@ -21,7 +21,7 @@ from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
-from headwise.pretrained.plan.goal import Goal, opened_plan
+from headwise.pretrained.plan.goal import Goal, check_reachable, opened_plan
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
@@ -112,6 +112,7 @@ def compress(
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
         check_weights(subject.model)
+        check_reachable(goal, subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(
             subject.model, subject.tokenizer, text, eval_text, tokens, seed, length

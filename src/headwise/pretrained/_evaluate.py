@@ -1,6 +1,6 @@
 """The measured truth about a compressed model: quality, size, cost and speed, side by side."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ class TextVerdict:
     tokens: int
     loss: Pairwise | None  # nats a token, of language models
     one_for_all: float | None = None  # damage of one answer to all inputs, if there could be one
+    kinds: dict[str, float] = field(default_factory=dict)  # the damage on each kind of text
 
     def __str__(self) -> str:
         said = f"{self.damage:.4f}"
@@ -202,7 +203,17 @@ def quality(
         tokens=token_count(sample.batches),
         loss=loss,
         one_for_all=one_for_all.damage,
+        kinds=_by_kind(sample, sums),
     )
+
+
+def _by_kind(sample: Sample, sums: dict[int, torch.Tensor]) -> dict[str, float]:
+    """The damage a unit of each kind of text, from damage, units and losses by document."""
+    kinds: dict[str, torch.Tensor] = {}
+    for document, column in sums.items() if sample.kinds else ():
+        kind = sample.kinds[document]
+        kinds[kind] = kinds.get(kind, 0) + column
+    return {kind: float(column[0] / column[1]) for kind, column in kinds.items()}
 
 
 def _each_alone(sample: Sample) -> list[list[int]]:

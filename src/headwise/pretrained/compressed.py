@@ -115,6 +115,11 @@ class Compressed(Shown):
             f"damage on {each.text}: {each}, {each.documents} documents, {each.tokens:,} tokens"
             for each in others
         ]
+        said += [
+            f"by kind of text: {', '.join(f'{k} {damage:.4f}' for k, damage in each.kinds.items())}"
+            for each in judged.verdicts
+            if each.kinds
+        ]
         if first.one_for_all is not None:
             most = f"{first.one_for_all:.4f} is what one answer for all inputs would lose"
             said.append(f"for scale: {most}")

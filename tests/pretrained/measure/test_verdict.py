@@ -1,21 +1,19 @@
 """The verdict equals an own evaluation loop, whatever the model puts out."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import transformers
-from small_models import far_from_zero, small_material, small_model, word_tokenizer
-from tokenizers import Tokenizer, models, pre_tokenizers
+from small_models import common_words, far_from_zero, small_material, small_model, word_tokenizer
 
 import headwise
 from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
 from headwise.pretrained.measure.comparing import divergences
-from headwise.pretrained.text.calibration import packaged_text, token_count
+from headwise.pretrained.text.calibration import token_count
 
 Inputs = dict[str, torch.Tensor]
 
@@ -27,17 +25,6 @@ def headed(config: str, model: str, **options: Any) -> Any:
     torch.manual_seed(3)
     made = getattr(transformers, model)(getattr(transformers, config)(**shape | options)).eval()
     return far_from_zero(made)
-
-
-def common_words() -> Any:
-    """A tokenizer that knows the ninety most common words, and a mask."""
-    words = [word for word, _ in Counter(packaged_text("held_out").split()).most_common(90)]
-    known = {"[UNK]": 0, "[PAD]": 1, "[MASK]": 2} | {word: i + 3 for i, word in enumerate(words)}
-    core = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
-    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core, pad_token="[PAD]", mask_token="[MASK]"
-    )
 
 
 def divergence(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -268,14 +255,6 @@ def test_pooling_is_read_from_the_checkpoint_or_said(tmp_path: Path) -> None:
         damage(folder)
     with pytest.raises(InputError, match="does not give them"):
         headwise.compress(small_model("llama"), text=material, keep=0.5, pool="cls")
-
-
-def test_no_calibration_text_is_held_out_text() -> None:
-    seen = {line for line in packaged_text("calibration").splitlines() if len(line) > 60}
-    for name in ("held_out", "other"):
-        lines = [line for line in packaged_text(name).splitlines() if len(line) > 60]
-        assert lines
-        assert not seen & set(lines)
 
 
 def test_padding_and_foreign_token_numbers_are_refused() -> None:

@@ -19,7 +19,8 @@ POOLS = ("mean", "cls", "last")
 class Embedding(Objective):
     """Encoders. Damage: 1 − cosine of pooled embeddings, which is ½‖Δ‖² for unit vectors.
 
-    A model with two towers (CLIP) has an embedding of each, as it makes them itself.
+    A model with two towers (CLIP) has an embedding of each, as it makes them itself; so has one
+    tower with its projection.
     """
 
     name = "1 − cosine of embeddings"
@@ -57,8 +58,9 @@ class Embedding(Objective):
 
     def embed(self, outputs: Any) -> Float[Tensor, "batch hidden"]:
         """The unit vector of the last hidden states' mean, first or last; of towers, both."""
-        if _two_towers(outputs):
-            vector = torch.cat([outputs.text_embeds, outputs.image_embeds]).float()
+        made = [outputs[name] for name in ("text_embeds", "image_embeds") if name in outputs]
+        if made:
+            vector = torch.cat(made).float()
         else:
             states = outputs.last_hidden_state.float()
             last = 0 if self.pool == "cls" else -1
@@ -75,7 +77,7 @@ def objective_for(model: Any, pool: str | None = None) -> Objective:
     name = type(model).__name__
     embeds = name.endswith("Model") and not name.endswith(("LMHeadModel", "HeadsModel"))
     require(pool is None or embeds, f"pool is for embeddings; {name} does not give them")
-    if embeds:
+    if embeds or name.endswith("WithProjection"):
         return Embedding(pool or "mean")
     if name.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")):
         return NextToken()

@@ -1,16 +1,21 @@
 """How small a model shall become: what a user may ask for, checked before a model is opened."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.core.errors import require
-from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.adapters import attention_sites, read_weights
+from headwise.pretrained.measure.curves import LayerCurves
+from headwise.pretrained.measure.measurement import Measurement, identity
 from headwise.pretrained.plan.allocate import Budget, total
 from headwise.pretrained.plan.from_allocation import from_allocation
 from headwise.pretrained.plan.make import make_plan
-from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, read_plan
+from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, check_plan, read_plan
+from headwise.pretrained.plan.reductions import LayerReductions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +76,33 @@ class Goal:
             assert self.kv_bytes is not None
             budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
+
+
+def check_reachable(goal: Goal, model: Any) -> None:
+    """Refuse, before anything is measured, a size or a plan that the model cannot have.
+
+    What a shape costs does not depend on what is measured, so a plan is made as if no cut lost
+    anything; heads that are removed by a score are as many whichever they are.
+    """
+    if goal.searches:
+        return
+    if goal.method in ("taylor", "prune-heads"):
+        goal = replace(goal, method="random")
+    blank = _unmeasured(model)
+    check_plan(goal.plan_for(model, blank), blank.identity, blank.sites)
+
+
+def _unmeasured(model: Any) -> Measurement:
+    """The model's shapes and weights, and curves without a loss."""
+    sites, reductions, curves = attention_sites(model), [], []
+    nothing: dict[str, Any] = {field.name: None for field in fields(LayerReductions)}
+    for site in sites:
+        reductions.append(LayerReductions(**nothing | {"weights": read_weights(model, site)}))
+        by_group = [np.zeros(site.head_dim + 1)] * site.kv_heads
+        rows = [min(site.hidden, n * site.head_dim) + 1 for n in (site.heads, site.kv_heads)]
+        curves.append(LayerCurves(by_group, by_group, *map(np.zeros, [*rows, site.heads])))
+    unknown: Any = None
+    return Measurement(sites, reductions, curves, unknown, identity(model, sites), 0, 0)
 
 
 def opened_plan(

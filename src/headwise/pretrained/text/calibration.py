@@ -6,6 +6,7 @@ length instead. The same material in the same order on every machine.
 
 from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ class Sample(NamedTuple):
     batches: list[dict[str, Tensor]]
     source: str
     documents: list[list[int]] = []  # noqa: RUF012  # by batch and row; empty: each its own
+    kinds: tuple[str, ...] = ()  # what kind of text each document is, where that is known
 
 
 class Material(NamedTuple):
@@ -42,12 +44,13 @@ class Material(NamedTuple):
     documents: list[list[int]] = []  # noqa: RUF012  # of held_out, as in Sample
     other: Sample | None = None
     warnings: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # of held_out, as in Sample
 
     @property
     def samples(self) -> list[Sample]:
         """What to judge by, the sample in charge first."""
         source = self.held_out_source or f"held-out part of {self.source}"
-        first = Sample(self.held_out, source, self.documents)
+        first = Sample(self.held_out, source, self.documents, self.kinds)
         return [first] if self.other is None else [first, self.other]
 
 
@@ -72,8 +75,20 @@ def read_text(path: Path) -> str:
 
 def packaged_text(name: str) -> str:
     """One of the packaged texts: calibration, held_out (other sources), other (another kind)."""
-    folder = resources.files("headwise.pretrained.text") / "packaged"
-    return folder.joinpath(f"{name}.txt").read_text("utf-8")
+    if name == "held_out":
+        return f"\n{BOUNDARY}\n".join(held_out_texts().values())
+    return _packaged().joinpath(f"{name}.txt").read_text("utf-8")
+
+
+def held_out_texts() -> dict[str, str]:
+    """The packaged held-out text by its kind."""
+    folder = _packaged() / "held_out"
+    names = ("novel", "report", "encyclopaedia", "dictionary", "dialogue")
+    return {name: folder.joinpath(f"{name}.txt").read_text("utf-8") for name in names}
+
+
+def _packaged() -> Traversable:
+    return resources.files("headwise.pretrained.text") / "packaged"
 
 
 def documents(text: str) -> list[str]:

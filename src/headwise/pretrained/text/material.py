@@ -1,102 +1,39 @@
 """From a text or a folder of images to the batches that a given model takes."""
 
-import inspect
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from headwise.core.errors import InputError, require
 from headwise.core.files import is_file, is_folder
 from headwise.pretrained.adapters import family_of
-from headwise.pretrained.measure.language import MaskedToken, NextToken
-from headwise.pretrained.measure.objectives import Embedding, objective_for
 from headwise.pretrained.text.calibration import (
     Material,
     Piece,
     Sample,
     about,
-    documents,
-    equal_length_batches,
     every_fifth,
+    held_out_texts,
     of_both_lengths,
     packaged_text,
-    passages,
     read_text,
     token_count,
-    windows,
 )
 from headwise.pretrained.text.images import image_material
-from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
-from headwise.pretrained.text.masking import mask_tokens
+from headwise.pretrained.text.reader import FEW, Reader
 
-_LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
 _PACKAGED = {
     "calibration": "packaged text (encyclopaedia, speeches, novels, plays, Python, 13 languages)",
-    "held_out": "packaged text of other sources (novel, report, dictionaries, dialogue)",
+    "held_out": "packaged text of other sources and five kinds, each counting alike",
     "other": "packaged text of another kind (JavaScript, C, dialogue in 8 languages)",
 }
-_FEW = 5  # documents: with fewer, every sequence counts as one
 _MASKED = 4  # times as much text to judge by where a model predicts 15 % of it
-_WINDOWS = {"held_out": 6, "other": 3}  # at least so many sequences, if the text has them
+_WINDOWS = 6  # at least so many sequences of the held-out text, if it has them
+_A_KIND = 2  # and of each kind of the packaged one
 
 Source = str | Path | Material | None
 """Where calibration material comes from: a file (or folder of images), ready batches, or None."""
-
-
-class _Reader:
-    """Cuts texts as one model reads them."""
-
-    def __init__(self, model: Any, tokenizer: Any, length: int | None, seed: int) -> None:
-        self.model, self.tokenizer, self.seed = model, tokenizer, seed
-        objective = objective_for(model)
-        self.decoder = isinstance(objective, NextToken)
-        self.masked = isinstance(objective, MaskedToken)
-        self.pairs = _reads_pairs(model)
-        longest = longest_input(model, tokenizer)
-        require(
-            length is None or longest is None or length <= longest,
-            f"length is {length}; this model takes at most {longest} tokens",
-        )
-        self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
-
-    def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
-        """All sequences of a text."""
-        texts = documents(text)
-        found = (windows if self.decoder else passages)(
-            self.tokenizer, texts, self.length, multiple
-        )
-        require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
-        if len(texts) >= _FEW:
-            return found
-        return [Piece(number, piece.ids) for number, piece in enumerate(found)]
-
-    def batches(self, pieces: list[Piece], part: int) -> tuple[list[Any], list[list[int]]]:
-        """Model inputs, and the documents they are of; `part` tells the texts' masks apart."""
-        at_once = max(self.length, min(2048, _LOGITS_AT_ONCE // _classes(self.model)))
-        if _reads_one_at_a_time(self.model):
-            at_once = 1
-        found, names = equal_length_batches(pieces, at_once)
-        if self.pairs:
-            found = [_in_halves(batch["input_ids"]) for batch in found]
-        if self.masked:
-            found = mask_tokens(found, self.tokenizer, self.seed, part)
-        return found, names
-
-
-def _reads_pairs(model: Any) -> bool:
-    """Encoder–decoders that go on with a text; those that classify give their decoder the whole of
-    it themselves, and of some only one half is there."""
-    goes_on = isinstance(objective_for(model), NextToken | Embedding)
-    takes_two = "decoder_input_ids" in inspect.signature(model.forward).parameters
-    return family_of(model).reads == "text pairs" and takes_two and goes_on
-
-
-def _in_halves(ids: Tensor) -> dict[str, Tensor]:
-    """The first half for the encoder, the second for the decoder to go on with."""
-    half = ids.shape[1] // 2
-    return {"input_ids": ids[:, :half], "decoder_input_ids": ids[:, half:]}
 
 
 def text_material(
@@ -116,54 +53,70 @@ def text_material(
     than the calibration text. `length` is that of the longest inputs: by default 2,048 for
     decoders and 512 for encoders, or what the model has.
     """
-    reader = _Reader(model, tokenizer, length, seed)
+    reader = Reader(model, tokenizer, length, seed)
     source = str(text) if text else _PACKAGED["calibration"]
     content = read_text(Path(text)) if text else packaged_text("calibration")
     pieces = reader.pieces(content, source, 16)
     if eval_text is not None:
-        held_out_source = str(eval_text)
-        held_out = reader.pieces(read_text(Path(eval_text)), held_out_source, 1)
+        found = reader.pieces(read_text(Path(eval_text)), str(eval_text), 1)
+        held_out = reader.sample(_judged(found, tokens // 2, _WINDOWS, reader), str(eval_text), 1)
     elif text:
-        held_out_source = f"held-out part of {source}"
-        pieces, held_out = _split(pieces)
+        pieces, found = _split(pieces)
+        require(
+            bool(pieces) and bool(found),
+            f"{source} is too short to hold some of it out; give more text",
+        )
+        some = _judged(found, tokens // 2, _WINDOWS, reader)
+        held_out = reader.sample(some, f"held-out part of {source}", 1)
     else:
-        held_out_source = _PACKAGED["held_out"]
-        held_out = reader.pieces(packaged_text("held_out"), held_out_source, 1)
-    require(
-        bool(pieces) and bool(held_out),
-        f"{source} is too short to hold some of it out; give more text",
-    )
+        held_out = _of_all_kinds(reader, tokens // 2, _A_KIND, 1)
     chosen = (
         of_both_lengths(pieces, tokens, reader.length) if reader.decoder else about(pieces, tokens)
     )
     calibration, _ = reader.batches(chosen, 0)
-    batches, names = reader.batches(_judged(held_out, tokens // 2, reader, "held_out"), 1)
-    other = "held_out" if text else "other"
-    others = reader.pieces(packaged_text(other), "the packaged text", 1)
-    seconds = reader.batches(_judged(others, tokens // 4, reader, "other"), 2)
+    if text:
+        other = _of_all_kinds(reader, tokens // 4, 1, 2)
+    else:
+        found = reader.pieces(packaged_text("other"), _PACKAGED["other"], 1)
+        some = _judged(found, tokens // 4, _WINDOWS // 2, reader)
+        other = reader.sample(some, _PACKAGED["other"], 2)
     return Material(
         calibration,
-        batches,
+        held_out.batches,
         source,
-        held_out_source,
-        names,
-        Sample(seconds[0], _PACKAGED[other], seconds[1]),
+        held_out.source,
+        held_out.documents,
+        other,
         _shortage(calibration, tokens, source),
+        held_out.kinds,
     )
+
+
+def _of_all_kinds(reader: Reader, tokens: int, windows: int, part: int) -> Sample:
+    """The packaged held-out text, as much of each kind: how a text is hurt depends on its kind."""
+    texts = held_out_texts()
+    chosen: list[Piece] = []
+    kinds: list[str] = []
+    for kind, text in texts.items():
+        found = reader.pieces(text, _PACKAGED["held_out"], 1)
+        some = _judged(found, tokens // len(texts), windows, reader)
+        chosen += [Piece(len(kinds) + piece.document, piece.ids) for piece in some]
+        kinds += [kind] * (1 + max(piece.document for piece in found))
+    return reader.sample(chosen, _PACKAGED["held_out"], part, tuple(kinds))
 
 
 def _split(pieces: list[Piece]) -> tuple[list[Piece], list[Piece]]:
     """Every fifth document held out whole."""
     names = sorted({piece.document for piece in pieces})
-    if len(names) < _FEW:
+    if len(names) < FEW:
         return every_fifth(pieces)
     out = set(names[4::5])
     return [p for p in pieces if p.document not in out], [p for p in pieces if p.document in out]
 
 
-def _judged(pieces: list[Piece], tokens: int, reader: _Reader, part: str) -> list[Piece]:
+def _judged(pieces: list[Piece], tokens: int, windows: int, reader: Reader) -> list[Piece]:
     """About so many tokens; a decoder's in sequences as long as it reads, as far as they go."""
-    tokens = max(tokens, _WINDOWS[part] * reader.length) * (_MASKED if reader.masked else 1)
+    tokens = max(tokens, windows * reader.length) * (_MASKED if reader.masked else 1)
     if not reader.decoder:
         return about(pieces, tokens)
     full = about([piece for piece in pieces if len(piece.ids) == reader.length], tokens)
@@ -259,21 +212,3 @@ def describe(material: Material) -> str:
     """What was calibrated on, in a line."""
     kind = "pixels" if "pixel_values" in material.calibration[0] else "tokens"
     return f"{material.source}: {token_count(material.calibration):,} {kind} to calibrate"
-
-
-def _classes(model: Any) -> int:
-    return (
-        int(model.config.vocab_size)
-        if hasattr(model, "get_output_embeddings") and (model.get_output_embeddings() is not None)
-        else 1024
-    )
-
-
-def _reads_one_at_a_time(model: Any) -> bool:
-    """Decoders that classify look for the last token by the padding before it; without a padding
-    token they take one sequence at a time."""
-    return (
-        type(model).__name__.endswith("ForSequenceClassification")
-        and getattr(model.config, "pad_token_id", None) is None
-        and not isinstance(objective_for(model), NextToken)
-    )

@@ -1,0 +1,103 @@
+"""How a model reads text: in windows or passages, in halves, masked, as many at once as fit."""
+
+import inspect
+from typing import Any
+
+from torch import Tensor
+
+from headwise.core.errors import require
+from headwise.pretrained.adapters import family_of
+from headwise.pretrained.measure.language import MaskedToken, NextToken
+from headwise.pretrained.measure.objectives import Embedding, objective_for
+from headwise.pretrained.text.calibration import (
+    Piece,
+    Sample,
+    documents,
+    equal_length_batches,
+    passages,
+    windows,
+)
+from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
+from headwise.pretrained.text.masking import mask_tokens
+
+FEW = 5  # documents: with fewer, every sequence counts as one
+_LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
+
+
+class Reader:
+    """Cuts texts as one model reads them."""
+
+    def __init__(self, model: Any, tokenizer: Any, length: int | None, seed: int) -> None:
+        self.model, self.tokenizer, self.seed = model, tokenizer, seed
+        objective = objective_for(model)
+        self.decoder = isinstance(objective, NextToken)
+        self.masked = isinstance(objective, MaskedToken)
+        self.pairs = _reads_pairs(model)
+        longest = longest_input(model, tokenizer)
+        require(
+            length is None or longest is None or length <= longest,
+            f"length is {length}; this model takes at most {longest} tokens",
+        )
+        self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
+
+    def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
+        """All sequences of a text."""
+        texts = documents(text)
+        found = (windows if self.decoder else passages)(
+            self.tokenizer, texts, self.length, multiple
+        )
+        require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
+        if len(texts) >= FEW:
+            return found
+        return [Piece(number, piece.ids) for number, piece in enumerate(found)]
+
+    def batches(self, pieces: list[Piece], part: int) -> tuple[list[Any], list[list[int]]]:
+        """Model inputs, and the documents they are of; `part` tells the texts' masks apart."""
+        at_once = max(self.length, min(2048, _LOGITS_AT_ONCE // _classes(self.model)))
+        if _reads_one_at_a_time(self.model):
+            at_once = 1
+        found, names = equal_length_batches(pieces, at_once)
+        if self.pairs:
+            found = [_in_halves(batch["input_ids"]) for batch in found]
+        if self.masked:
+            found = mask_tokens(found, self.tokenizer, self.seed, part)
+        return found, names
+
+    def sample(
+        self, pieces: list[Piece], source: str, part: int, kinds: tuple[str, ...] = ()
+    ) -> Sample:
+        """These pieces to judge by."""
+        batches, documents = self.batches(pieces, part)
+        return Sample(batches, source, documents, kinds)
+
+
+def _reads_pairs(model: Any) -> bool:
+    """Encoder–decoders that go on with a text; those that classify give their decoder the whole of
+    it themselves, and of some only one half is there."""
+    goes_on = isinstance(objective_for(model), NextToken | Embedding)
+    takes_two = "decoder_input_ids" in inspect.signature(model.forward).parameters
+    return family_of(model).reads == "text pairs" and takes_two and goes_on
+
+
+def _in_halves(ids: Tensor) -> dict[str, Tensor]:
+    """The first half for the encoder, the second for the decoder to go on with."""
+    half = ids.shape[1] // 2
+    return {"input_ids": ids[:, :half], "decoder_input_ids": ids[:, half:]}
+
+
+def _classes(model: Any) -> int:
+    return (
+        int(model.config.vocab_size)
+        if hasattr(model, "get_output_embeddings") and (model.get_output_embeddings() is not None)
+        else 1024
+    )
+
+
+def _reads_one_at_a_time(model: Any) -> bool:
+    """Decoders that classify look for the last token by the padding before it; without a padding
+    token they take one sequence at a time."""
+    return (
+        type(model).__name__.endswith("ForSequenceClassification")
+        and getattr(model.config, "pad_token_id", None) is None
+        and not isinstance(objective_for(model), NextToken)
+    )

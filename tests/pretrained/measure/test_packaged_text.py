@@ -1,0 +1,35 @@
+"""The packaged texts: of other sources than what is calibrated on, each kind of them counting."""
+
+from collections import Counter
+
+import pytest
+from small_models import common_words, small_model
+
+import headwise
+from headwise.pretrained import text_material
+from headwise.pretrained.text.calibration import packaged_text
+
+
+def test_packaged_kinds_of_text_count_alike_and_each_has_its_damage() -> None:
+    model = small_model("llama")
+    material = text_material(model, common_words(), tokens=2000, length=32)
+    (judged, other) = material.samples
+    rows = [name for names in judged.documents for name in names]
+    sizes = Counter(judged.kinds[name] for name in rows)
+    assert set(sizes) == {"novel", "report", "encyclopaedia", "dictionary", "dialogue"}
+    assert max(sizes.values()) <= 1.1 * min(sizes.values())
+    result = headwise.compress(model, text=material, keep=0.5, time_it=False)
+    verdict, second = result.evaluation.verdicts
+    mean = sum(verdict.kinds[kind] * size for kind, size in sizes.items()) / len(rows)
+    assert verdict.damage == pytest.approx(mean, rel=1e-3)
+    assert len(set(verdict.kinds.values())) == 5
+    assert f"encyclopaedia {verdict.kinds['encyclopaedia']:.4f}" in str(result)
+    assert (other.kinds, second.kinds) == ((), {})
+
+
+def test_no_calibration_text_is_held_out_text() -> None:
+    seen = {line for line in packaged_text("calibration").splitlines() if len(line) > 60}
+    for name in ("held_out", "other"):
+        lines = [line for line in packaged_text(name).splitlines() if len(line) > 60]
+        assert lines
+        assert not seen & set(lines)
