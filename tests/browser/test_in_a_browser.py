@@ -224,6 +224,10 @@ def test_a_page_prints_whole_on_a4(browser: Any, pages: dict[str, Path]) -> None
         tab.set_viewport_size(A4)
         tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         assert tab.locator("details:not([open])").count() == 0
+        lines = """rows => rows.map(each =>
+            each.offsetHeight / parseFloat(getComputedStyle(each).fontSize))"""
+        assert max(tab.locator("details tbody tr").evaluate_all(lines)) < 3  # no number is broken
+        assert tab.evaluate("[...views.values()][0].width()") <= 640  # words keep their size
         swatch = tab.locator(".legend .swatch").nth(0)  # browsers print no grounds unless asked
         assert swatch.evaluate("each => getComputedStyle(each).printColorAdjust") == "exact"
         assert tab.pdf(format="A4").startswith(b"%PDF")

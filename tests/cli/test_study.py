@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -139,3 +140,17 @@ def test_a_store_without_the_study_gets_a_sentence(
 def test_help_does_not_wait_for_torch() -> None:
     code = "import sys, headwise.cli; sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_cuts_no_name_of_an_option(columns: int) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "from headwise.cli import main; main(['probe-eval', '--help'])"],
+        env={**os.environ, "COLUMNS": str(columns)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "…" not in told
+    assert {"--no-function", "--gpus-per-job"} <= set(told.split())
+    assert all(len(line) <= columns for line in told.splitlines())

@@ -1,5 +1,6 @@
 """Evidence: pages say what the tables say, and tables are those of today's studies."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -47,7 +48,8 @@ def test_pages_made_from_tables_pass_and_say_what_was_not_run(folder: Path) -> N
         for claim, verdict in result.verdicts.items():
             assert claim.statement in text
             assert verdict.status in text
-        assert "headwise study run head-count --tier standard" in text
+        said = re.sub(r"</?span[^>]*>", "", text)  # the words of a command stand in elements
+        assert "headwise study run head-count --tier standard" in said
     assert "not run yet" in page
     assert "<script src" not in page
     assert "default-src 'none'" in page

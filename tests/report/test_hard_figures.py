@@ -22,7 +22,7 @@ from headwise.report.lines.names import apart
 from headwise.report.lines.style import in_lines
 from headwise.report.pages.study import study_page
 from headwise.report.theme import ordered
-from page_samples import SAMPLE, sample_kind
+from page_samples import SAMPLE, sample_kind, sample_result
 
 
 @spec
@@ -40,6 +40,7 @@ ERRORS: dict[str, Callable[[Run], float]] = {
     "zero": lambda run: 0.0,
     "negative": lambda run: -0.1,
     "alike": lambda run: 0.1 / run.task.heads,
+    "one": lambda run: 0.1,
 }
 
 register(sample_kind("page-odd", lambda run: Reading(ERRORS[run.task.case](run)), "table"))
@@ -93,6 +94,25 @@ def test_names_of_lines_that_end_together_are_moved_apart(tmp_path: Path) -> Non
     assert rows["error_min"].nunique() == 2
 
 
+def test_lines_whose_names_would_stand_at_others_ends_are_named_by_the_legend(
+    tmp_path: Path,
+) -> None:
+    drawn = draw_all(odd(tmp_path, "one", (1, 2, 3, 4, 5), x="length", colour="heads"))["drop"]
+    (panel,) = drawn.panels.values()
+    assert not [each for each in panel.to_dict()["layer"] if each.get("name") == "note_line"]
+    assert [each.label for each in drawn.legend] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_seed_that_diverged_has_the_colour_of_its_line(tmp_path: Path) -> None:
+    (panel,) = draw_all(sample_result(tmp_path))["drop"].panels.values()
+    bold = [each for each in panel.to_dict()["layer"] if each["mark"].get("strokeWidth") == 3.5]
+    assert [each["encoding"]["stroke"]["field"] for each in bold] == ["length"]
+
+
+def test_names_stay_in_the_panel() -> None:
+    assert apart(np.asarray([0.0, 0.0, 1.0]), 0.1).tolist() == pytest.approx([0.05, 0.15, 0.95])
+
+
 @pytest.mark.parametrize("places", [[0.5, 0.5, 0.5], [0.1, 0.11, 0.6, 0.61], [0.2, 0.9]])
 def test_places_keep_their_order_and_their_middle(places: list[float]) -> None:
     found = apart(np.asarray(places), 0.06)
@@ -118,6 +138,8 @@ def test_a_long_title_of_an_axis_breaks_at_a_comma() -> None:
     title = "loss increase, nats a token, mean over seeds"
     assert in_lines(title) == ["loss increase, nats a token,", "mean over seeds"]
     assert in_lines("error") == "error"
+    share = "share of the layer's parameters kept"
+    assert in_lines(share) == ["share of the layer's", "parameters kept"]
 
 
 def test_differences_share_their_axis_and_a_page_has_the_legend(tmp_path: Path) -> None:
@@ -155,7 +177,11 @@ def test_a_logarithmic_axis_of_many_odd_values_names_round_ones(tmp_path: Path) 
         assert all(axis["values"] == named for axis in axes)
 
 
+def _long(length: int) -> bool:
+    return length > 8
+
+
 def test_a_figure_draws_the_lines_it_was_told_to(tmp_path: Path) -> None:
-    result = odd(tmp_path, "alike", x="heads", colour="length", only=lambda length: length > 8)
+    result = odd(tmp_path, "alike", x="heads", colour="length", only=("length", _long))
     drawn = next(iter(draw_all(result).values()))
     assert set(drawn.data["length"]) == {16}

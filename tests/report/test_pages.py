@@ -223,6 +223,17 @@ def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: P
         report(empty, all=True)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "said"), [(0.466, "0.47×"), (99.4, "99×"), (312.0, "310×"), (5100.0, "5,100×")]
+)
+def test_a_factor_is_written_as_people_do(ratio: float, said: str, result: StudyResult) -> None:
+    settings = ["part", *result.study.settings]
+    theirs = result.summary[settings].assign(error=result.summary["error_min"] / ratio)
+    study = replace(result.study, published=lambda: theirs)
+    (table,) = comparisons(replace(result, study=study))
+    assert {row[table.columns.index("smallest/published")] for row in table.rows} == {said}
+
+
 def test_while_a_study_runs_its_claims_are_asked_once(result: StudyResult) -> None:
     """Asking other seeds takes a while, in which no worker would get a new run."""
     asked: list[int] = []

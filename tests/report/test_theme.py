@@ -11,7 +11,7 @@ import headwise.report
 from headwise.core.errors import InputError
 from headwise.report import theme
 from headwise.report.files import figure_files, printed, save_chart, svg_of
-from headwise.report.pages.markup import inline_json, linked
+from headwise.report.pages.markup import command, inline_json, linked
 
 FOLDER = Path(headwise.report.__file__).parent
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
@@ -88,6 +88,15 @@ def test_numbers_of_arxiv_become_links_and_names_stay_text() -> None:
     assert 'href="https://arxiv.org/abs/2510.06662"' in linked("see arXiv 2510.06662, table 2")
     assert linked("<script>") == "&lt;script&gt;"
     assert linked("0.2510 and 12.3") == "0.2510 and 12.3"
+
+
+def test_a_command_breaks_between_its_words_only() -> None:
+    words = " ".join(f'<span class="word">{each}</span>' for each in ("run", "&lt;x&gt;", "--tier"))
+    assert command("run <x> --tier") == words
+    assert linked("see `run <x> --tier`") == f"see <code>{words}</code>"
+    assert linked("or --data, not x--y") == (
+        'or <code><span class="word">--data</span></code>, not x--y'
+    )
 
 
 def test_a_number_of_any_size_is_drawn() -> None:

@@ -209,3 +209,11 @@ def test_a_run_needs_a_training_that_fits_its_network() -> None:
         kind_of(replace(streamed, measure=fixed.training))
     with pytest.raises(InputError, match=r"no kind of run is called 'none'; there are .*built, "):
         kind_of(replace(streamed, kind="none"))
+
+
+@pytest.mark.parametrize(("at_half", "notes"), [(1.02, []), (8.0, ["8.0× below half rank"])])
+def test_only_a_difference_is_written_into_the_figure(at_half: float, notes: list[str]) -> None:
+    like = {"part": "main", "dim": 8, "points": 4, "positions": 0, "modules": 1, "power": 1}
+    rows = [(0.5, at_half), (1.0, 1.0)]
+    ours = pd.DataFrame([{**like, "layers": 1, "rank_share": r, "error_min": e} for r, e in rows])
+    assert shared.drop_notes(ours)["label"].tolist() == notes

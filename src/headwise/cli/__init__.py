@@ -1,5 +1,6 @@
 """The command line: `headwise`. One file a command; commands import what they need when run."""
 
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -19,10 +20,12 @@ from headwise.cli import (
 from headwise.cli.ending import run_to_the_end
 from headwise.cli.twins import TWINS
 
+_ROOMY = 80  # columns; in fewer, the help's boxes would cut the names of options
+
 app = typer.Typer(
     name="headwise",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None if get_terminal_size().columns < _ROOMY else "markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )

@@ -118,7 +118,7 @@ class Figure:
     setting, what is drawn on the same axes as dashed lines: rows with the columns of the summary
     that place them, a `label` and `error_min`. `notes` makes of it what is written into the figure:
     rows with a `label` and where it stands; a row without `error_min` is a line across all errors.
-    `only` says of a value of `colour` whether it is drawn.
+    `only` names a column, and says of its values whether they are drawn.
     """
 
     name: str
@@ -132,13 +132,14 @@ class Figure:
     facet_titles: Mapping[Any, str] = field(default_factory=dict)
     references: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     notes: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    only: Callable[[Any], bool] | None = None
+    only: tuple[str, Callable[[Any], bool]] | None = None
 
     def drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of a table or summary, the rows that it draws."""
         here = rows["part"].isin(list(self.panels))
         if self.only is not None:
-            here &= rows[self.colour].map(self.only).astype(bool)
+            column, drawn = self.only
+            here &= rows[column].map(drawn).astype(bool)
         return rows[here]
 
     @property

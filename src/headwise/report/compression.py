@@ -1,5 +1,6 @@
 """Charts of a compression: loss against size, what is left of layers and heads."""
 
+from itertools import product
 from typing import Literal
 
 import altair as alt
@@ -25,10 +26,17 @@ def charts(result: Compressed) -> dict[str, alt.Chart]:
         "measured": ("Largest change of attention seen", 1.0),
     }
     return {
-        title: heat_map(heads, name, "", ends=(0.0, top))
+        title: heat_map(_with_removed(result, heads, name), name, "", ends=(0.0, top))
         for name, (title, top) in shown.items()
         if name in heads
     }
+
+
+def _with_removed(result: Compressed, heads: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The column for every head that the model had; a head that was removed has no number."""
+    places = product(range(len(result.plan.layers)), range(int(result.plan.model["heads"])))
+    every = pd.DataFrame(places, columns=["layer", "head"])
+    return every.merge(heads[["layer", "head", name]], on=["layer", "head"], how="left")
 
 
 def loss_by_size(result: Compressed) -> alt.LayerChart:

@@ -45,12 +45,15 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         .mark_rect()
         .encode(
             color=alt.Color(
-                "exponent:Q", title="exponent k", scale=alt.Scale(scheme=SCHEME, reverse=True)
+                "exponent:Q",
+                title="exponent k",
+                scale=alt.Scale(scheme=SCHEME, reverse=True),
+                legend=alt.Legend(format=".2~g"),
             )
         )
     )
     middle = float(rows["exponent"].max() if rows["exponent"].notna().any() else 1) / 2
-    text = base.mark_text(fontSize=11).encode(
+    text = base.mark_text(fontSize=13).encode(
         text="label:N",
         color=alt.condition(f"datum.exponent > {middle}", alt.value("white"), alt.value("black")),
     )
@@ -93,7 +96,7 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
     )
     positions, heads = rows["position"].nunique(), rows["head"].nunique()
     panel = alt.layer(weights, rings).properties(
-        width=min(900, max(160, 14 * positions)), height=max(72, 22 * heads)
+        width=min(900, max(340, 14 * positions)), height=max(72, 26 * heads)
     )
     chart = panel.facet(row=alt.Row("sequence:N", title=None))
     return finished(chart, title, "Blue: attention; orange ring: the token that the target picks.")
@@ -132,11 +135,12 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     curves = rows["curve"].drop_duplicates().tolist()
     here = rows[(rows["task"] == task) & (rows["length"] == length)]
     domain = [rows["params"].min() / 3, rows["params"].max() * 3]
+    largest, least = 1.5 * float(rows["error"].max()), float(rows["error"].min()) / 1.5
     x = alt.X(
         "error:Q",
         title="sup-norm error ε",
-        scale=alt.Scale(type="log", reverse=True),
-        axis=decades(-12, 0),
+        scale=alt.Scale(type="log", domain=[largest, least], nice=False),
+        axis=_errors_named(largest, least),
     )
     y = alt.Y(
         "params:Q",
@@ -171,6 +175,14 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     return alt.layer(*layers).properties(width=430, height=250)
 
 
+def _errors_named(largest: float, least: float) -> alt.Axis:
+    """Powers of ten, or, where the errors span few, round numbers between them too."""
+    if largest / least > 300:
+        return decades(-12, 0)
+    steps = [m * 10.0**power for power in range(-12, 1) for m in (1, 2, 5)]
+    return alt.Axis(format="~g", values=[e for e in steps if least <= e <= largest])
+
+
 def _slope(
     here: pd.DataFrame, exponent: float, domain: list[float], x: alt.X, y: alt.Y
 ) -> alt.LayerChart:
@@ -178,7 +190,8 @@ def _slope(
     errors = here["error"]
     centre = float(errors.max() * errors.min()) ** 0.5
     height = float(domain[0] * domain[1]) ** 0.5
-    rise = min(0.5, 0.25 * float(np.log10(domain[1] / domain[0])) / exponent)  # decades of error
+    wide = max(0.1, 0.3 * float(np.log10(errors.max() / errors.min())))
+    rise = min(wide, 0.25 * float(np.log10(domain[1] / domain[0])) / exponent)  # decades of error
     ends = [centre * 10**rise, centre * 10**-rise]
     line = pd.DataFrame(
         {"error": ends, "params": [height * (centre / e) ** exponent for e in ends]}

@@ -14,7 +14,7 @@ from headwise.lab.study import Figure, IntervalFigure
 from headwise.lab.summary import STUCK, readable_value
 from headwise.report.intervals import draw_intervals, group_colours, interval_panels
 from headwise.report.lines.legend import Swatch, known_values, legend, legend_title
-from headwise.report.lines.panels import LineData, named_lines, panels
+from headwise.report.lines.panels import MANY, LineData, named_lines, panels
 from headwise.report.lines.references import lone_labels, said_of_points
 from headwise.report.lines.style import (
     LineStyle,
@@ -113,7 +113,8 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     )
     seeds = _placed(seeds, *axis_ends(style))
     data = LineData(named_lines(style, shown), named_lines(style, seeds), notes)
-    columns = 2 if shown["panel"].nunique() > 1 else 1
+    count = shown["panel"].nunique()
+    columns = 1 if count == 1 else 2 if count <= MANY else 3
     printed = [
         panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
     ]
@@ -160,7 +161,7 @@ def _read_as(style: LineStyle, data: LineData) -> str:
     if "stuck" in states:
         said.append(f"×: a seed that is stuck, {STUCK:.0f}× or more above the best.")
     if "diverged" in states:
-        said.append("Orange × at the top: a seed that diverged.")
+        said.append("Bold × at the top: a seed that diverged.")
     low = [words for state, words in _TOO_LOW.items() if state in states]
     if low:
         said.append(f"Triangle at the bottom: an error {' or '.join(low)}, below any such axis.")

@@ -8,24 +8,28 @@ from headwise.report.lines.style import in_lines
 from headwise.report.theme import BLUE, GREY, ORANGE, SCHEME, finished, ordered
 
 _STEP = 26
+_APART = 0.6  # share of an axis that is left free between places: what belongs together is close
 _NAMED = 16  # lines that a legend names; of more it shows the scale
 
 
 def heat_map(
     heads: pd.DataFrame, column: str, title: str, *, ends: tuple[float, float] | None = None
-) -> alt.Chart:
-    """One number a head: layers down, heads across. `ends` are the scale's, if not the data's."""
+) -> alt.LayerChart:
+    """One number a head: layers down, heads across; × where there is none.
+
+    `ends` are the scale's, if not the data's.
+    """
     scale = alt.Scale(scheme=SCHEME, **({"domain": list(ends)} if ends else {}))
-    base = alt.Chart(heads, title=title).encode(
+    base = alt.Chart(heads).encode(
         x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("layer:O", title="layer"),
         tooltip=["layer", "head", alt.Tooltip(column, format=".3g")],
     )
-    return (
-        base.mark_rect()
-        .encode(color=alt.Color(f"{column}:Q", title=None, scale=scale))
-        .properties(width=alt.Step(_STEP), height=alt.Step(_STEP))
-    )
+    cells = base.mark_rect().encode(color=alt.Color(f"{column}:Q", title=None, scale=scale))
+    gone = base.transform_filter(f"!isValid(datum['{column}'])").mark_text(text="×", color=GREY)
+    known = cells.transform_filter(f"isValid(datum['{column}'])")
+    parts = alt.layer(known, gone.properties(name="note_gone"))
+    return parts.properties(title=title, width=alt.Step(_STEP), height=alt.Step(_STEP))
 
 
 def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
@@ -148,12 +152,17 @@ def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> al
     )
     y_title = "change of the output"
     base = alt.Chart(data).encode(
-        x=alt.X(f"{x}:O", title=title, axis=alt.Axis(labelAngle=0, grid=False)),
+        x=alt.X(
+            f"{x}:O",
+            title=title,
+            axis=alt.Axis(labelAngle=0, grid=False),
+            scale=alt.Scale(paddingInner=_APART, paddingOuter=_APART / 2),
+        ),
         color=colour,
         tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
     )
     if few:
-        base = base.encode(xOffset=alt.XOffset(f"{by}:O", scale=alt.Scale(paddingOuter=0.35)))
+        base = base.encode(xOffset=alt.XOffset(f"{by}:O"))
     y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("least:Q", title=y_title), y2="largest:Q"

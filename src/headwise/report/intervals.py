@@ -1,5 +1,7 @@
 """Means with intervals, one line a label: which is better, and is it told apart?"""
 
+import json
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -13,7 +15,7 @@ from headwise.report.theme import GREY, PALETTE, finished, panel_title
 
 _WIDTH, _ROW = 330, 34
 _LONGEST_TITLE = 30  # letters, where three panels stand side by side
-_LABELS = alt.Axis(grid=True, tickBand="extent", labelLimit=260)
+_LONGEST_LABEL = 18  # letters; longer ones take two lines, or there is no room for the figure
 
 
 def draw_intervals(figure: IntervalFigure, data: pd.DataFrame) -> alt.Chart:
@@ -60,7 +62,7 @@ def _panel(
     shared = data.groupby(["panel", "label"])["group"].nunique().max() > 1
     apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if shared else {}
     base = rows.encode(
-        y=alt.Y("label:N", sort=labels, title=None, axis=_LABELS),
+        y=alt.Y("label:N", sort=labels, title=None, axis=_labels(labels)),
         **apart,
         color=alt.Color(
             "group:N",
@@ -89,6 +91,15 @@ def _panel(
         layers.insert(0, rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="mean:Q"))
     chart = alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))
     return chart.add_params(alt.param(name=HIDDEN, value=[])) if for_page else chart
+
+
+def _labels(labels: list[str]) -> alt.Axis:
+    """The axis of the labels, long ones in lines."""
+    lines = {each: wrap(each, _LONGEST_LABEL) for each in labels if len(each) > _LONGEST_LABEL}
+    axis = alt.Axis(grid=True, tickBand="extent", labelLimit=260)
+    if lines:
+        axis.labelExpr = f"({json.dumps(lines)})[datum.label] || datum.label"
+    return axis
 
 
 def _scale(figure: IntervalFigure, data: pd.DataFrame) -> alt.Scale:

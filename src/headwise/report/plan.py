@@ -1,5 +1,7 @@
 """A plan as one figure: how many heads every layer has, and how wide they are."""
 
+from itertools import groupby
+
 import altair as alt
 import pandas as pd
 
@@ -80,6 +82,24 @@ def _layers(plan: AllocationPlan) -> pd.DataFrame:
         reach=(table["heads"] * dim).clip(lower=uniform),  # where there is room for words
         label=[_label(layer) for layer in plan.layers],
     )
+
+
+def in_words(plan: AllocationPlan) -> str:
+    """Heads and their dimension by layer, layers that are alike together."""
+    same = [(name, len(list(run))) for name, run in groupby(map(_label, plan.layers))]
+    if len(same) == 1:
+        where = "every layer" if len(plan.layers) > 1 else "the layer"
+        return f"{same[0][0]} (heads × dimension) in {where}"
+    said, first = [], 0
+    for name, count in same:
+        last = first + count - 1
+        said.append(f"{name} in layer{'' if count == 1 else 's'} {_span(first, last)}")
+        first = last + 1
+    return f"Heads × dimension: {', '.join(said)}"
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
 
 
 def _label(layer: AttentionShape) -> str:

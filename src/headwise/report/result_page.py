@@ -52,6 +52,7 @@ def _inspection(result: Inspection) -> Page:
     return Page(
         title=result.title,
         kicker=f"headwise inspect · measured on {result.calibration}",
+        question="Which heads does the model need, and how wide?",
         answer=sentence(first[0]),
         sentences=[sentence(each) for each in (*first[1:], *_warned(result.warnings))],
         special=head_map(result),
@@ -108,14 +109,16 @@ def _compressed(result: Compressed) -> Page:
     left, maps = compression.bars(result), compression.charts(result)
     says = "Grey: what it had. Maps of queries and keys can also share factors of lower rank."
     kept = panel_figure("compression-layers", "What every layer keeps", left, heads, caption=says)
-    by_head = [panel_figure("compression-heads", "Head by head", maps, heads)] if maps else []
+    says = "×: a head that was removed."
+    by_head = [("compression-heads", "Head by head", maps, heads)] if maps else []
     return Page(
         title=result.title,
         kicker=f"headwise compress · {result.plan.method} · {result.calibration}",
+        question="What does a smaller attention cost, and what does it save?",
         answer=answer,
         chips=chips,
         sentences=[*map(sentence, sentences[1:])],
-        figures=[*loss, kept, *by_head],
+        figures=[*loss, kept, *(panel_figure(*each, caption=says) for each in by_head)],
         after=closer_look(result),
         scripts=("size_slider.js",),
         tables=[
@@ -129,7 +132,8 @@ def _compressed(result: Compressed) -> Page:
 
 _LOSS_BY_SIZE = (
     "Solid: measured on held-out data, with 95 % intervals over documents where there are several; "
-    "dashed: predicted. Orange: the model that was made, judged on all held-out data."
+    "dashed: predicted. Orange: the model that was made, judged on all held-out data. "
+    "Grey, dashed: the original. A baseline's interval may go on beyond the figure."
 )
 
 
@@ -161,7 +165,7 @@ def _plan(result: AllocationPlan) -> Page:
     spent = f"{result.parameters:,} of {result.budget:,} attention parameters"
     versus = result.against_uniform
     table, candidates = result.table(), result.candidate_table()
-    answer = sentence(f"{result.schedule}: {spent}")
+    answer = sentence(f"{plan.in_words(result)} ({result.schedule}; {spent})")
     if versus is not None:
         answer += f" Expected loss {versus}."
     drawn = {"": plan.by_layer(result)}
@@ -195,6 +199,7 @@ def _built(result: Built) -> Page:
     return Page(
         title="A network built from a proof",
         kicker="headwise build",
+        question="How large is its error on any input, at most?",
         answer=sentence(lines[0]),
         chips=[Chip("vacuous", "bad")] if certificate.vacuous else [],
         sentences=[
@@ -220,16 +225,19 @@ def _witness(result: Witness) -> Page:
             "target": [float(value) for value in result.targets],
         }
     )
-    panels = witnesses.witness_panels(result)
+    panels, says = witnesses.witness_panels(result), " ".join(witnesses.witness_caption(result))
     return Page(
         title=witnesses.witness_title(result),
         kicker="headwise build witness",
+        question="What do too few heads confuse?",
         answer=str(result),
-        figures=[panel_figure("witness", "The pair", panels, rows, result.figure())],
+        figures=[panel_figure("witness", "The pair", panels, rows, result.figure(), says)],
         tables=[
             number_table("First input, a row a token", pd.DataFrame(result.first.numpy())),
             number_table("Second input, a row a token", pd.DataFrame(result.second.numpy())),
         ],
+        csv=witnesses.input_rows(result).to_csv(index=False),
+        file_name="witness",
     )
 
 
@@ -238,25 +246,25 @@ def _witness(result: Witness) -> Page:
 @page_of.register(PhaseMap)
 @page_of.register(TrialResults)
 def _tabled(result: Any) -> Page:
-    title = {
-        WitnessComparison: "What do too few heads confuse?",
-        Frontier: "What does an error cost, by heads?",
-        PhaseMap: "What do too few heads cost?",
-        TrialResults: "Do the certificates hold?",
+    title, command, drawn = {
+        WitnessComparison: ("What do too few heads confuse?", "build witness", "Forced errors"),
+        Frontier: ("What does an error cost, by heads?", "build frontier", "Parameters by error"),
+        PhaseMap: ("What do too few heads cost?", "bound phase-map", "Exponent k by heads and T"),
+        TrialResults: ("Do the certificates hold?", "build trials", "Attacks on them"),
     }[type(result)]
     table = result.to_pandas()
     name = title.lower().replace(" ", "-").strip("?")
     answer, *more = _answer(result).splitlines()
     chart = result.figure()
     if isinstance(result, Frontier):
-        figure = panel_figure(name, title, frontier_panels(result), table, chart, subtitle(chart))
+        figure = panel_figure(name, drawn, frontier_panels(result), table, chart, subtitle(chart))
     else:
-        figure = whole_figure(name, title, chart, table)
+        figure = whole_figure(name, drawn, chart, table)
     return Page(
         title=title,
-        kicker="headwise",
+        kicker=f"headwise {command}",
         answer=answer,
-        sentences=more,
+        sentences=[sentence(each) for each in more],
         figures=[figure],
         tables=[number_table("All numbers", table)],
         csv=table.to_csv(index=False),
@@ -268,10 +276,11 @@ def _answer(result: Any) -> str:
     if isinstance(result, Frontier):
         return result.conclusion
     if isinstance(result, PhaseMap):
-        silent = result.to_pandas()["exponent"].isna().mean()
+        too_few = result.to_pandas().query("verdict != 'not applicable'")
+        silent = int(too_few["exponent"].isna().sum())
         return (
             f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
-            f"1/error^k; the bound says nothing in {silent:.0%} of the cells."
+            f"1/error^k; in {silent} of these {len(too_few)} cells the bound says nothing."
         )
     if isinstance(result, WitnessComparison):
         rows = result.to_pandas()

@@ -6,6 +6,7 @@ import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
 from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title
+from headwise.theory.bound import rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
 _ROUNDING = 1e-9  # a forced error below this is none
@@ -17,13 +18,18 @@ def draw_witness(found: Witness) -> alt.TopLevelMixin:
     return finished(
         alt.concat(*panels, columns=2),
         witness_title(found),
-        [
-            f"Targets {found.target_gap:.4g} apart, representations "
-            f"{found.representation_gap:.3g} apart.",
-            "Last panel, orange: the error that every readout of that constant makes on one of "
-            "the two; blue: the network's own.",
-        ],
+        witness_caption(found),
     )
+
+
+def witness_caption(found: Witness) -> list[str]:
+    """How to read the panels."""
+    return [
+        f"Targets {found.target_gap:.4g} apart, representations "
+        f"{rounded_up(found.representation_gap, 3)} apart.",
+        "Last panel, orange: the error that every readout of that constant makes on one of "
+        "the two; blue: the network's own.",
+    ]
 
 
 def witness_title(found: Witness) -> str:
@@ -42,22 +48,34 @@ def witness_panels(found: Witness) -> dict[str, alt.LayerChart | alt.Chart]:
     }
 
 
+def _numbered(name: str, title: str, count: int) -> alt.X:
+    """An axis of whole numbers from 0, with room at its ends: marks do not stand on the frame."""
+    scale = alt.Scale(domain=[-0.5, count - 0.5], nice=False)
+    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    return alt.X(f"{name}:Q", title=title, scale=scale, axis=axis)
+
+
 def _which() -> alt.Color:
     return alt.Color(
         "input:N", title=None, scale=alt.Scale(domain=["first", "second"], range=[BLUE, ORANGE])
     )
 
 
-def _inputs(found: Witness) -> alt.Chart:
+def input_rows(found: Witness) -> pd.DataFrame:
+    """The two inputs, a row a coordinate."""
     rows = [
         {"input": name, "position": place, "coordinate": index, "value": float(value)}
         for name, tokens in (("first", found.first), ("second", found.second))
         for place, token in enumerate(tokens)
         for index, value in enumerate(token)
     ]
-    base = alt.Chart(pd.DataFrame(rows)).mark_point(filled=True, opacity=0.9, size=35)
+    return pd.DataFrame(rows)
+
+
+def _inputs(found: Witness) -> alt.Chart:
+    base = alt.Chart(input_rows(found)).mark_point(filled=True, opacity=0.9, size=35)
     return base.encode(
-        x=alt.X("position:Q", title="position t", axis=alt.Axis(grid=False, tickMinStep=1)),
+        x=_numbered("position", "position t", len(found.first)),
         y=alt.Y("value:Q", title="coordinate"),
         color=_which(),
         shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
@@ -73,7 +91,7 @@ def _representations(found: Witness) -> alt.Chart:
     ]
     base = alt.Chart(pd.DataFrame(rows)).mark_point(opacity=0.9, size=45, strokeWidth=2)
     return base.encode(
-        x=alt.X("dimension:Q", title="dimension", axis=alt.Axis(grid=False, tickMinStep=1)),
+        x=_numbered("dimension", "dimension", len(found.representations[0])),
         y=alt.Y("value:Q", title="after attention"),
         color=_which(),
         shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
@@ -115,7 +133,11 @@ def _forced(found: Witness) -> alt.LayerChart:
     y = alt.Y("forced:Q", title="error on one of the two")
     forced = alt.Chart(line).mark_line(color=ORANGE, strokeWidth=2.5).encode(x=x, y=y)
     network = alt.Chart(here).mark_point(color=BLUE, size=90, filled=True, opacity=1)
-    chart = alt.layer(forced, network.encode(x=x, y="error:Q"))
+    word = alt.Chart(here).mark_text(color=GREY, fontSize=14, align="left", dx=10)
+    named = word.encode(x=x, y="error:Q", text=alt.value("this network")).properties(
+        name="note_network"
+    )
+    chart = alt.layer(forced, network.encode(x=x, y="error:Q"), named)
     return chart.properties(width=_WIDTH, height=_HEIGHT)
 
 

@@ -9,7 +9,7 @@ from headwise.lab.study import Claim, Verdict
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence, digest, said_number
 from headwise.report.evidence.words import LEAD, RULE
 from headwise.report.pages.content import Page, PageTable
-from headwise.report.pages.markup import Html, anchor, linked
+from headwise.report.pages.markup import Html, anchor, command, linked
 from headwise.report.pages.study import MOODS, comparisons
 from headwise.report.pages.template import render_page, static_svg
 
@@ -57,7 +57,7 @@ def _study(each: StudyEvidence, draw: Draw) -> Html:
         f'<span class="small">{escape(study.name)}</span></h3>'
     )
     rerun = Markup(
-        f'<p class="small">To run it: <code>{escape(each.command)}</code>, '
+        f'<p class="small">To run it: <code>{command(each.command)}</code>, '
         f"{escape(each.price)}. {escape(each.made_with)}</p>"
     )
     if each.found is None:

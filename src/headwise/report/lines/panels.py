@@ -15,9 +15,13 @@ from headwise.lab.summary import readable_value
 from headwise.report.lines.names import line_name, name_layers, named_in_place, names_at_ends
 from headwise.report.lines.references import reference_layers
 from headwise.report.lines.style import LineStyle, ordered_values, x_axis, y_axis
-from headwise.report.theme import GREY, ORANGE
+from headwise.report.theme import GREY
 
-_SIZES = {True: (460, 330), False: (330, 280)}  # of a panel that stands alone, and of others
+MANY = 6
+"""More panels than these are small, and more of them stand beside one another."""
+
+_SIZES = {1: (460, 330), MANY: (330, 280)}  # of a panel that stands alone, and of a few
+_SMALL = (230, 190)  # of one of many
 _MORE_HEIGHT = 50  # of a panel that stands alone on a page, where it is wider, too
 _LETTER = 8.0  # pixels, about
 _FAINT = 0.7  # published lines, which are thin and dotted, too
@@ -47,7 +51,7 @@ def named_lines(style: LineStyle, rows: pd.DataFrame) -> pd.DataFrame:
 def panels(style: LineStyle, data: LineData) -> dict[str, alt.LayerChart]:
     """A chart a panel, by its title."""
     titles = list(dict.fromkeys(data.points["panel"]))
-    width, height = _SIZES[len(titles) == 1]
+    width, height = next((size for most, size in _SIZES.items() if len(titles) <= most), _SMALL)
     height += _MORE_HEIGHT if style.for_page and len(titles) == 1 else 0
     return {
         title: _panel(
@@ -168,7 +172,7 @@ def _tooltip(style: LineStyle, published: bool) -> list[alt.Tooltip]:
 
 
 def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
-    """Every run: a dot; a cross if it is stuck, an orange one at the top if it diverged.
+    """Every run: a dot; a cross if it is stuck, a bold one at the top if it diverged.
 
     An error of zero or less has no place on a logarithmic axis: a triangle at its lower end.
     """
@@ -189,7 +193,7 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
         size=45, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=1.5, opacity=1
     )
     lost = base.transform_filter("datum.state == 'diverged'").mark_point(
-        size=90, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=2.5, opacity=1, color=ORANGE
+        size=90, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=3.5, opacity=1
     )
     stroke = alt.Stroke(name, scale=_scale(style), legend=None)
     layers = [dots.encode(stroke=stroke)]
@@ -202,7 +206,7 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
         )
         layers.append(none.encode(stroke=stroke))
     if (rows["state"] == "diverged").any():
-        layers.append(lost)
+        layers.append(lost.encode(stroke=stroke))
     return layers
 
 

@@ -142,7 +142,14 @@ def in_lines(title: str, longest: int = _LONGEST_TITLE) -> str | list[str]:
     parts = [(", ".join(words[:k]) + ",", ", ".join(words[k:])) for k in range(1, len(words))]
     best = min(parts, key=lambda pair: max(map(len, pair)), default=())
     fits = best and max(map(len, best)) <= longest
-    return list(best) if fits else wrap(title, longest)
+    return list(best) if fits else _balanced(title, longest)
+
+
+def _balanced(text: str, longest: int) -> list[str]:
+    """As few lines as it takes, none much shorter than the others."""
+    count = len(wrap(text, longest))
+    narrower = (wrap(text, width) for width in range(max(1, len(text) // count), longest + 1))
+    return next(lines for lines in narrower if len(lines) <= count)
 
 
 def axis_ends(style: LineStyle) -> tuple[float, float]:

@@ -76,10 +76,11 @@ def _head_count() -> Html:
     return Markup(
         f'<section id="calculator" class="sliders">{_sliders(_HEADS)}</section>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Exponent by heads and length">'
-        '<table class="grid phase"><caption>The exponent k by heads (down) and sequence length '
-        "(across). ✓: as many heads as features. –: the bound is vacuous.</caption>"
+        '<table class="grid phase">'
         f'<thead><tr><th scope="col">h \\ T</th>{lengths}</tr></thead>'
         '<tbody id="phase"></tbody></table></div>'
+        '<p class="small">The exponent k by heads (down) and sequence length (across). '
+        "✓: as many heads as features. –: the bound is vacuous.</p>"
     )
 
 

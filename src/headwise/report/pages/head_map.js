@@ -19,8 +19,8 @@ const picture = (title, inside) => `<figure class="small-figure"><svg viewBox="0
 const word = (x, y, text, anchor) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${text}</text>`;
 function curve(points) {  // change of the output over the dimensions kept
   if (!points || points.length < 2) return "";
-  const top = Math.max(...points.map(p => p[1])) || 1, wide = points[points.length - 1][0];
-  const place = ([x, y]) => [LEFT + (W - LEFT - 16) * x / wide, TOP + (H - TOP - FOOT) * (1 - y / top)];
+  const top = Math.max(...points.map(p => p[1])) || 1, least = points[0][0], wide = points[points.length - 1][0] / least;
+  const place = ([x, y]) => [LEFT + 10 + (W - LEFT - 30) * Math.log(x / least) / Math.log(wide), TOP + (H - TOP - FOOT) * (1 - y / top)];
   const dots = points.map(p => { const [x, y] = place(p); return `<circle cx="${x}" cy="${y}" r="4"><title>${p[0]} dimensions: ${(100 * p[1]).toFixed(1)} %</title></circle>`; });
   return picture("Change of its output, by query–key dimensions kept", `<polyline points="${points.map(p => place(p).join(",")).join(" ")}"/>${dots.join("")}` +
     word(LEFT - 4, TOP + 8, `${(100 * top).toPrecision(2)} %`, "end") + word(LEFT - 4, H - FOOT, "0 %", "end") + points.filter((p, i) => i % Math.ceil(points.length / 8) === 0 || i === points.length - 1).map(p => word(place(p)[0], H - FOOT + 16, p[0], "middle")).join("")).replace('class="small-figure"', 'class="small-figure curve"');

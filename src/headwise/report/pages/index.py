@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -115,8 +116,9 @@ def _card(entry: IndexEntry, number: int) -> Html:
     named = f"{entry.study}, tier {entry.tier}" if entry.tier else entry.title
     picture = "" if entry.chart is None else static_svg(entry.chart, f"card-{number}")
     drawn = f'<div class="chart" role="img" aria-label="{escape(entry.title)}">{picture}</div>'
+    link = escape(quote(entry.link))  # a file may be called javascript:… or hold a #
     return Markup(
-        f'<article class="panel card"><h3><a href="{escape(entry.link)}">{escape(named)}</a> '
+        f'<article class="panel card"><h3><a href="{link}">{escape(named)}</a> '
         f'<span class="small">{escape(entry.date)}</span></h3>'
         f"<p>{escape(entry.answer)}</p><p>{chips}</p>{drawn if picture else ''}</article>"
     )

@@ -12,14 +12,23 @@ Html = Markup
 """Text that is HTML already."""
 
 _ARXIV = re.compile(r"\b(?:arXiv[: ])?(\d{4}\.\d{5})(?:v\d+)?\b")
-_CODE = re.compile(r"`([^`]+)`")
+_CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
 
 
 def linked(text: str) -> Html:
-    """The text with links at arXiv numbers, and `code` as code."""
+    """The text with links at arXiv numbers, and `code` and --options as code."""
     safe = str(escape(text))
     safe = _ARXIV.sub(r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>', safe)
-    return Markup(_CODE.sub(r"<code>\1</code>", safe))
+    return Markup(_CODE.sub(lambda found: f"<code>{_in_words(found[1] or found[2])}</code>", safe))
+
+
+def command(text: str) -> Html:
+    """A command whose lines break between its words: not after the hyphens of an option."""
+    return Markup(_in_words(str(escape(text))))
+
+
+def _in_words(safe: str) -> str:
+    return " ".join(f'<span class="word">{word}</span>' for word in safe.split(" "))
 
 
 def anchor(text: str) -> str:

@@ -56,6 +56,18 @@ function openAddressed() {  // a link into a folded part unfolds it
 }
 window.addEventListener("hashchange", openAddressed);
 openAddressed();
-const unfolded = [];
-window.addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach(each => { each.open = true; unfolded.push(each); }));
-window.addEventListener("afterprint", () => unfolded.splice(0).forEach(each => { each.open = false; }));
+const unfolded = [], narrowed = [];
+const onPaper = count => count === 1 ? 640 : count > 6 ? 215 : 320;  // a wide figure made small would have small words
+window.addEventListener("beforeprint", () => {
+  document.querySelectorAll("details:not([open])").forEach(each => { each.open = true; unfolded.push(each); });
+  for (const [place, view] of views) {
+    const width = onPaper(Number(place.closest(".panels").dataset.count));
+    if (charts[place.id].width !== "container" || view.width() <= width) continue;
+    narrowed.push([view, view.width()]);
+    view.width(width).run();
+  }
+});
+window.addEventListener("afterprint", () => {
+  unfolded.splice(0).forEach(each => { each.open = false; });
+  narrowed.splice(0).forEach(([view, width]) => view.width(width).run());
+});

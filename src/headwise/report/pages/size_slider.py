@@ -61,7 +61,8 @@ def _slider(result: Compressed) -> Html | None:
         '<div class="sliders"><label>attention parameters kept '
         f'<input type="range" id="size" min="0" max="{len(points) - 1}" value="{nearest}">'
         '</label></div><p id="size-says" aria-live="polite">The slider needs JavaScript.</p>'
-        '<div class="small-figures" id="size-bars"></div></section>'
+        '<div class="small-figures" id="size-bars"></div>'
+        '<p class="small">Blue: what each layer keeps; grey: what it had.</p></section>'
         f'<script id="size-data" type="application/json">{inline_json(data)}</script>'
     )
 

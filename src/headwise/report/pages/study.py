@@ -176,8 +176,13 @@ def _row(
         cells.append(_error(row["error"], number))
         for ours in ("error_min", "error_average"):
             ratio = row[ours] / row["error"] if row["error"] else np.nan  # an accuracy of 1
-            cells.append(f"{ratio:.2g}×" if np.isfinite(ratio) else "")
+            cells.append(_factor(ratio) if np.isfinite(ratio) else "")
     return cells
+
+
+def _factor(ratio: float) -> str:
+    """Two digits, and no exponent where a person would write none: 0.47×, 310×."""
+    return f"{float(f'{ratio:.2g}'):,.0f}×" if 100 <= ratio < 1e6 else f"{ratio:.2g}×"
 
 
 def _error(value: float, number: str) -> str:

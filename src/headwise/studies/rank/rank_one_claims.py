@@ -146,7 +146,7 @@ def nearly_full_rank_is_exact(results: pd.DataFrame) -> Verdict:
         return NOT_TESTED
     worst = float(built["error"].max())
     numbers = ", ".join(
-        f"d = {row.dim}, rank {row.rank}: {row.error:.1e}" for row in built.itertuples()
+        f"d = {row.dim}, rank {row.rank}: {row.error:.2g}" for row in built.itertuples()
     )
     return Verdict.of(worst < 1e-12, numbers, worst, "largest measured error (bar 1e-12)")
 

@@ -15,6 +15,7 @@ from headwise.training import Streaming
 
 PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
 SETTING = ("dim", "points", "positions", "layers", "modules", "power", "rank", "rank_share")
+WORTH_A_NOTE = 1.5  # times apart; a smaller difference is not written into a figure
 FALL = 5.0  # full rank must be this many times below half rank
 HELPS = 1.25  # a change of the error by this factor counts
 
@@ -252,14 +253,16 @@ def rank_figure(
 
 
 def drop_notes(ours: pd.DataFrame) -> pd.DataFrame:
-    """How far full rank is below half rank, at the lowest line of one layer."""
+    """How far full rank is below half rank, at the lowest line of one layer, if it is apart."""
     one = ours[ours["layers"] == 1]
     at = {share: one[one["rank_share"] == share] for share in (0.5, 1.0)}
     keys = ["part", "dim", "points", "positions", "layers", "modules", "power"]
     both = at[1.0].merge(at[0.5][[*keys, "error_min"]], on=keys, suffixes=("", "_half"))
     lowest = both[both["error_min"] > 0].sort_values("error_min").head(1)
-    factor = (lowest["error_min"] / lowest["error_min_half"]).map(_against)
-    return lowest.assign(label=factor + " half rank")[[*keys, "rank_share", "error_min", "label"]]
+    ratio = lowest["error_min"] / lowest["error_min_half"]
+    lowest = lowest[np.abs(np.log(ratio)) >= np.log(WORTH_A_NOTE)]
+    labels = [f"{_against(each)} half rank" for each in ratio[lowest.index]]
+    return lowest.assign(label=labels)[[*keys, "rank_share", "error_min", "label"]]
 
 
 DEPTH_CLAIM = Claim(

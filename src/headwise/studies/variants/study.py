@@ -41,29 +41,52 @@ def times(results: pd.DataFrame) -> pd.DataFrame:
 
 def at_dim(ours: pd.DataFrame) -> pd.DataFrame:
     """For a figure: a line where the units reach D."""
-    panels = ours[["part", "intrinsic_dim", "length"]].dropna().drop_duplicates()
+    panels = ours[["part", "model", "intrinsic_dim", "length"]].dropna().drop_duplicates()
     return pd.DataFrame(
         [
             {"part": row.part, "units": int(row.intrinsic_dim), "intrinsic_dim": row.intrinsic_dim,
-             "length": row.length, "label": f"D = {row.intrinsic_dim:.0f}"}
+             "model": row.model, "length": row.length, "label": f"D = {row.intrinsic_dim:.0f}"}
             for row in panels.itertuples()
         ]
     )  # fmt: skip
 
 
+def beside_plain(ours: pd.DataFrame) -> pd.DataFrame:
+    """For a figure with a panel a variant: plain heads with D = 4, in every other panel."""
+    plain = ours[(ours["model"] == "plain") & (ours["intrinsic_dim"] == 4)]
+    columns = ["part", "intrinsic_dim", "length", "units", "error_min"]
+    others = [model for model in ours["model"].unique() if model != "plain"]
+    copies = [plain[columns].assign(model=model, label="plain, D = 4") for model in others]
+    return pd.concat(copies) if copies else pd.DataFrame()
+
+
 def _against_units(
-    name: str, title: str, caption: str, panels: dict[str, str], **more: Any
+    name: str, title: str, caption: str, panels: dict[str, str], colour: str = "model", **more: Any
 ) -> Figure:
-    """The smallest error against heads or their like, a line a model, a rule at D."""
+    """The smallest error against heads or their like, a line a model unless told, a rule at D."""
     return Figure(
-        name, title, f"{SMALLEST} {caption}", panels, x="units", colour="model", notes=at_dim,
-        **more,
-    )  # fmt: skip
+        name, title, f"{SMALLEST} {caption}", panels, "units", colour, notes=at_dim, **more
+    )
 
 
 def _at(dim: int) -> int:
     return dim
 
+
+TITLES = {
+    "plain": "Plain",
+    "talking": "Talking",
+    "gated": "Gated",
+    "differential": "Differential",
+    "mixture": "Mixture",
+    "top-k:4": "Top 4",
+    "grouped:2": "Grouped, 2 groups",
+    "grouped:1": "Multi-query: 1 group",
+    "banded:2": "Banded, 2 bands",
+    "linear": "Linear",
+    "window:16": "Window of 16",
+}
+"""What the panels of variants are called, in their order: those like plain heads first."""
 
 SMALLEST = "Smallest validation NMSE over seeds"
 PRICES = (
@@ -170,10 +193,14 @@ VARIANTS = Study(
         _against_units(
             "heads",
             "What D features cost, by variant of a head",
-            "against active heads.",
+            "against active heads; a panel a variant, a line a number D of features, a rule where "
+            "the heads are as many.",
             {"heads": "T = 32"},
-            facet="intrinsic_dim",
-            only=models.has_heads,
+            colour="intrinsic_dim",
+            facet="model",
+            facet_titles=TITLES,
+            references=beside_plain,
+            only=("model", models.has_heads),
         ),
         _against_units(
             "models",
@@ -181,7 +208,7 @@ VARIANTS = Study(
             "against channels or numbers of state, with plain heads beside them.",
             {"heads": "T = 32"},
             facet="intrinsic_dim",
-            only=models.is_plain_or_without_heads,
+            only=("model", models.is_plain_or_without_heads),
         ),
         Figure(
             name="parameters",
