@@ -5,12 +5,12 @@
     python benchmarks/robustness/torture.py --only study plan   # some of the four
     python benchmarks/robustness/torture.py --minutes 10        # kill for at most so long, each
 
-Every round starts the work, waits until something is kept that could be lost, and then a random
-while, and sends SIGKILL to the process itself or to one of its workers (a probe and a compression
-have none). When a round is quicker than its killer, the result is compared with that of a run
-nobody disturbed: records lost, doubled, different. After each kill the workers must be gone; the
-longest time that took is in the table. Exit code 1: something was lost, doubled or different, or a
-worker outlived its parent by more than two seconds.
+Every round starts the work, waits until it has kept something that was not there before, and then
+a random while, and sends SIGKILL to the process itself or to one of its workers (a probe and a
+compression have none). When a round is quicker than its killer, the result is compared with that of
+a run nobody disturbed: records lost, doubled, different. After each kill the workers must be gone;
+the longest time that took is in the table. Exit code 1: something was lost, doubled or different,
+or a worker outlived its parent by more than two seconds.
 
 The work is tiny and starts as a fork of this process, so that a round takes a second or two and not
 the time that importing torch takes.
@@ -106,20 +106,19 @@ def seconds_until_gone(processes: list[int]) -> float:
     return time.monotonic() - begun
 
 
-def disturb(
-    subject: Subject, folder: Path, dice: random.Random, tally: Tally, whole: float
-) -> bool:
-    """Start the work and kill it, or a worker of it, once something is kept; False if it was done.
+def disturb(subject: Subject, folder: Path, dice: random.Random, tally: Tally, rest: float) -> bool:
+    """Start the work and kill it, or a worker of it, once it has got on; False if it was done.
 
-    A study whose worker is killed goes on, and must come to the same end. `whole` is how long the
-    whole work takes, in seconds.
+    A study whose worker is killed goes on, and must come to the same end. `rest` is how long the
+    work takes, in seconds, once it has kept something.
     """
+    before = subject.kept(folder)
     child = started(subject.work, folder)
     moment = inf
     while time.monotonic() < moment:
-        if moment == inf and subject.kept(folder):
+        if moment == inf and subject.kept(folder) - before:
             soon = dice.choice([0.2, 0.2, 0.8])  # mostly, for many kills; now and then it may end
-            moment = time.monotonic() + dice.uniform(0, soon * whole)
+            moment = time.monotonic() + dice.uniform(0, soon * rest)
         time.sleep(0.02)
         if os.waitpid(child, os.WNOHANG)[0]:
             return False
@@ -154,9 +153,12 @@ def torture(
     tally, end = Tally(), time.monotonic() + seconds
     undisturbed = place / "undisturbed"
     undisturbed.mkdir()
+    child = started(subject.work, undisturbed)
+    while not subject.kept(undisturbed) and alive(child):
+        time.sleep(0.02)
     begun = time.monotonic()
-    _, status = os.waitpid(started(subject.work, undisturbed), 0)
-    whole = time.monotonic() - begun
+    _, status = os.waitpid(child, 0)
+    rest = time.monotonic() - begun
     if status != 0:
         tally.failures.append((undisturbed / "log").read_text()[-2000:])
         return tally
@@ -169,7 +171,7 @@ def torture(
             _, status = os.waitpid(started(subject.work, folder), 0)
             if status != 0:
                 tally.failures.append((folder / "log").read_text()[-2000:])
-        if over or not disturb(subject, folder, dice, tally, whole):
+        if over or not disturb(subject, folder, dice, tally, rest):
             compare(subject.records(folder), wanted, tally)
             tally.finished += 1
             number += 1

@@ -37,15 +37,15 @@ class Subject:
     work: Callable[[Path], None]
     records: Callable[[Path], Records]
 
-    def kept(self, folder: Path) -> bool:
-        """Is anything there that a kill could lose: a record, or what the cache holds?"""
-        cached = (folder / "cache").rglob("*.safetensors")
-        return bool(self.records(folder)) or any(not each.name.startswith(".") for each in cached)
+    def kept(self, folder: Path) -> set[str]:
+        """What is there that a kill could lose: records, and what the cache holds."""
+        cached = (path.name for path in (folder / "cache").rglob("*.safetensors"))
+        return {*self.records(folder), *(name for name in cached if not name.startswith("."))}
 
 
 def study(folder: Path) -> None:
     """A study of 24 trainings on two workers."""
-    training = Training(steps=400, rate=1e-2, samples=128, validation=64, evaluations=2)
+    training = Training(steps=3000, rate=1e-2, samples=128, validation=64, evaluations=2)
     tasks = [sum_of_maxima(length, intrinsic_dim=2) for length in (4, 6)]
     nets = [ClassTokenShape.standard(token_dim=4, heads=h, width=8, head_dim=4) for h in (1, 2, 3)]
     runs = [

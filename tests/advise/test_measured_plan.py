@@ -21,8 +21,8 @@ from headwise.allocation import (
     read_allocation,
     write_allocation,
 )
-from headwise.core.clock import Deadline
 from headwise.core.errors import InputError
+from headwise.core.progress import Deadline
 from headwise.lab.store import Store
 from headwise.nets.decoder import DecoderShape
 from headwise.tasks import Language, TokenArray

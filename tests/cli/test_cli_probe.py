@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 import headwise
 from headwise.advise.probe import probe_eval, read
-from headwise.advise.probe.descent import screening, transition
+from headwise.advise.probe.descent import screening, search
 from headwise.core.errors import InputError
 from headwise.core.lines import fit
 from headwise.tasks import sum_of_maxima
@@ -21,7 +21,7 @@ from headwise.tasks import sum_of_maxima
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little training: what is tested here is the way in and out."""
     for name, value in {"WIDE_STEPS": 600, "TUNING_STEPS": 200, "MORE_SEEDS": ()}.items():
-        monkeypatch.setattr(transition, name, value)
+        monkeypatch.setattr(search, name, value)
     monkeypatch.setattr(screening, "SCREENING_STEPS", 50)
 
 

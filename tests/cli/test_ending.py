@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from command_line import run
 from rich.console import Console
 from rich.table import Table
@@ -70,6 +71,13 @@ def test_what_ends_a_job_stops_as_ctrl_c_does(number: int) -> None:
         assert signal.getsignal(number) == signal.SIG_DFL
     finally:
         signal.signal(number, outside)
+
+
+def test_a_command_that_is_stopped_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+    app.command()(raising(KeyboardInterrupt()))
+    assert ended(lambda: app([])) == 130  # typer makes a bare exit of it
+    assert capsys.readouterr().err == "headwise: stopped\n"
 
 
 def test_hangup_under_nohup_is_ignored() -> None:

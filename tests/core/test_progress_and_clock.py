@@ -5,8 +5,7 @@ from math import inf
 
 import pytest
 
-from headwise.core.clock import Deadline
-from headwise.core.progress import part_of, quiet
+from headwise.core.progress import Deadline, part_of, quiet
 
 
 def test_parts_report_to_the_whole() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from headwise.core.clock import Deadline
 from headwise.core.errors import InputError
+from headwise.core.progress import Deadline
 from headwise.core.spec import spec
 from headwise.lab.check import check_study
 from headwise.lab.conduct import StudyState, conduct

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numba
@@ -17,6 +18,7 @@ import headwise
 from headwise.core.compiled import host
 from headwise.core.compiled.host import LANES
 from headwise.core.compiled.simd import exp, gelu, load, store
+from headwise.core.errors import InputError
 
 SOURCE = Path(headwise.__file__).parents[1]
 FOLDER = "from headwise.core.compiled.host import kernel_folder; print(kernel_folder())"
@@ -111,12 +113,30 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path, monkeypatch, caplog):
 
 def test_compiling_is_said_while_it_happens_and_not_again(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(host, "kernel_folder", lambda: tmp_path)
-    with host.compiling():
-        assert "compiling the training kernel" in caplog.text
-        (tmp_path / "run.nbc").write_text("")
+    (tmp_path / "part.nbc").touch()  # of a compilation that was killed
+    for end in (KeyboardInterrupt, None):
+        caplog.clear()
+        with suppress(KeyboardInterrupt), host.compiling():
+            assert "compiling the training kernel" in caplog.text
+            if end is not None:
+                raise end
     caplog.clear()
     with host.compiling():
         assert caplog.text == ""
+
+
+def test_another_installation_has_a_kernel_of_its_own(tmp_path):
+    copy = tmp_path / "src"
+    shutil.copytree(SOURCE / "headwise", copy / "headwise")
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
+    assert python(FOLDER, copy, **cache) != python(FOLDER, **cache)
+
+
+@pytest.mark.parametrize("width", ["x", "", "3", "-4", "1e9"])
+def test_a_vector_width_that_is_none_is_said(width, monkeypatch):
+    monkeypatch.setenv(host.LANES_VARIABLE, width)
+    with pytest.raises(InputError, match="HEADWISE_LANES is 4, 8 or 16"):
+        host._lanes()
 
 
 def test_a_compilation_that_is_starved_holds_nobody_up(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from malformed.models import model_classes, small_model
 from malformed.options import option_classes
 from malformed.places import place_classes
 from malformed.stores import store_classes
+from malformed.surroundings import surrounding_classes
 from malformed.tables import table_classes
 from malformed.texts import text_classes
 
@@ -26,6 +27,7 @@ def classes(folder: Path) -> list[InputClass]:
         *archive_classes(),
         *table_classes(),
         *place_classes(),
+        *surrounding_classes(),
         *text_classes(model),
         *document_classes(),
         *store_classes(folder),

@@ -80,6 +80,14 @@ def _headers() -> list[Callable[[], bytes]]:
         said("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", content=trap),
         said(shape % f"({GIGABYTES << 28},)"),
         said(shape % "(-1, 4, 2)"),
+        said(shape % f"({2**63},)"),
+        said(shape % f"({2**62}, 0, {2**62})"),
+        said(shape % "(600, 4, 2), 'more': 1"),
+        said(shape % ("9" * 5000)),
+        said("{'descr': [('a', '<f4', (2**9,)*9)], 'fortran_order': False, 'shape': (1,), }"),
+        said("{'descr': ('<f4', (9, 9)), 'fortran_order': False, 'shape': (600,), }"),
+        said("{'descr': '<f4', 'fortran_order': False, 'shape': (600, 4, 2), 'shape': (1,), }"),
+        lambda: b"\x93NUMPY\x03\x00" + struct.pack("<I", 1 << 27) + b"{" + b" " * (1 << 20),
         said(shape % "(600, 4, 2)", content=b"short"),
         said(shape % "(10**9, 10**9)"),
         said(shape % "(1e9,)"),
@@ -127,6 +135,39 @@ def _archives() -> list[Callable[[], bytes]]:
         sound[at + 24 : at + 28] = struct.pack("<I", 0xFFFFFFF0)
         return bytes(sound)
 
+    def terabytes() -> bytes:
+        """Both directories say, in the form for large files, that four terabytes will unfold."""
+        huge = struct.pack("<HHQQ", 1, 16, 1 << 42, len(inputs))
+        sound = bytearray(_zip(*both))
+        at = sound.rfind(b"PK\x01\x02")
+        name = struct.unpack("<H", sound[at + 28 : at + 30])[0]
+        sound[at + 20 : at + 28] = b"\xff" * 8
+        sound[at + 30 : at + 32] = struct.pack("<H", len(huge))
+        sound[at + 46 + name : at + 46 + name] = huge
+        end = sound.rfind(b"PK\x05\x06")
+        size = struct.unpack("<I", sound[end + 12 : end + 16])[0] + len(huge)
+        sound[end + 12 : end + 16] = struct.pack("<I", size)
+        return bytes(sound)
+
+    def overlapping() -> bytes:
+        """Two entries of the directory, one content."""
+        sound = bytearray(_zip(*both))
+        at = sound.rfind(b"PK\x01\x02")
+        sound[at + 42 : at + 46] = bytes(4)
+        return bytes(sound)
+
+    def elsewhere() -> bytes:
+        sound = bytearray(_zip(*both))
+        at = sound.rfind(b"PK\x01\x02")
+        sound[at + 42 : at + 46] = struct.pack("<I", 2**31)
+        return bytes(sound)
+
+    def unchecked() -> bytes:
+        """The content is not that of its checksum."""
+        sound = bytearray(_zip(*both))
+        sound[sound.find(b"\x93NUMPY") + 200] ^= 1
+        return bytes(sound)
+
     def locked() -> bytes:
         sound = bytearray(_zip(*both))
         at = sound.find(b"PK\x01\x02")
@@ -136,7 +177,16 @@ def _archives() -> list[Callable[[], bytes]]:
     return [
         bomb,
         claims_more,
+        terabytes,
+        overlapping,
+        elsewhere,
+        unchecked,
         locked,
+        lambda: _zip(("inputs.npy", inputs), ("targets.npy/", b"")),
+        lambda: _zip(("inputs.npy", inputs), ("targets.NPY", targets)),
+        lambda: _zip(("inputs.npy", bytes(1 << 26)), both[1], how=zipfile.ZIP_LZMA),
+        lambda: _zip(*both).replace(b"\x08\x00\x00\x00", b"\x63\x00\x00\x00"),
+        lambda: b"#!/bin/sh\n" + _zip(*both)[4:],
         lambda: _zip(("inputs.npy", inputs), ("inputs.npy", inputs[:-4]), both[1]),
         lambda: _zip(("inputs.npy", inputs), *both),
         lambda: _zip(("inputs.npy", inputs + b"more"), both[1]),

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import signal
+import socket
 import tempfile
 import traceback
 from collections.abc import Iterator
@@ -33,16 +34,24 @@ class TooSlow(BaseException):
 class Case:
     """A command with the files that it names; `{folder}` is where they lie.
 
-    Beside them lie `pipe`, which nobody writes to, and `around`, a link to itself.
+    Beside them lie `pipe`, which nobody writes to, `socket`, and `around`, a link to itself.
+    `settings` are variables of the environment.
     """
 
     arguments: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> tuple[str, str]:
         """The outcome, and what was printed."""
-        with tempfile.TemporaryDirectory() as folder, _inside(folder), _limited():
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            _inside(folder),
+            _set({name: value.replace(HERE, folder) for name, value in self.settings.items()}),
+            _limited(),
+            contextlib.closing(socket.socket(socket.AF_UNIX)) as listening,
+        ):
             for name, content in self.files.items():
                 path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +60,7 @@ class Case:
                 Path(folder, name).symlink_to(place)
             pipe = Path(folder, "pipe")
             os.mkfifo(pipe)
+            listening.bind("socket")
             Path(folder, "around").symlink_to("around")
             arguments = [argument.replace(HERE, folder) for argument in self.arguments]
             output = io.StringIO()
@@ -82,6 +92,20 @@ def _inside(folder: str) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+@contextlib.contextmanager
+def _set(settings: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager

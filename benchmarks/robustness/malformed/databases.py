@@ -84,6 +84,43 @@ def _databases(store: bytes) -> list[Callable[[], dict[str, bytes]]]:
             untyped
             + "CREATE TRIGGER t BEFORE INSERT ON planned BEGIN SELECT RAISE(FAIL, 'no'); END;"
         ),
+        _made(f"PRAGMA encoding = 'UTF-16le'; {untyped}{planned}"),
+        _made(f"PRAGMA page_size = 512; PRAGMA auto_vacuum = FULL; {untyped}{planned}"),
+        _made(f"PRAGMA page_size = 65536; {untyped}{planned}"),
+        _made(
+            f"{OURS} CREATE VIRTUAL TABLE runs USING fts5({RUNS}); CREATE TABLE planned (owner);"
+        ),
+        _made(f"{untyped} CREATE INDEX i ON runs (json_extract(result, '$.x'));"),
+        _made(f"{untyped} ALTER TABLE runs ADD COLUMN more AS (seed + 1);"),
+        _made(f"{untyped} CREATE TABLE more (x DEFAULT (load_extension('x')));"),
+        _made(
+            f"{untyped} PRAGMA writable_schema = ON;"
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE runs (' WHERE name = 'runs';"
+        ),
+        _made(
+            f"{untyped} PRAGMA writable_schema = ON;"
+            "UPDATE sqlite_master SET rootpage = 1 WHERE name = 'runs';"
+        ),
+        _made(
+            f"{untyped} PRAGMA writable_schema = ON;"
+            "UPDATE sqlite_master SET rootpage = 999999 WHERE name = 'planned';"
+        ),
+        _made(
+            f"{OURS} CREATE TABLE runs (key PRIMARY KEY) WITHOUT ROWID; CREATE TABLE planned (k);"
+        ),
+        _made(with_row("zeroblob(9000000)", "0", "zeroblob(9)", "''", "1")),
+        _made(with_row(f"'{'[' * 60000}'", "0", "'{}'", "'{}'", "1")),
+        _made(with_row("'{}'", str(2**63), "'{}'", "'{}'", "1")),
+        _made(
+            untyped + "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000)"
+            "INSERT INTO planned SELECT 'study/' || i, 'quick', 'a', i FROM n;"
+        ),
+        lambda: {"a.db": store, "a.db-shm": b"\xff" * 32768, "a.db-wal": b""},
+        lambda: {"a.db": store[:18] + b"\x02\x02" + store[20:]},  # says that it has a log
+        lambda: {"a.db": store[:18] + b"\x09\x09" + store[20:]},
+        lambda: {"a.db": store[:16] + b"\x00\x03" + store[18:]},  # pages of three bytes
+        lambda: {"a.db": store[:20] + b"\xff" + store[21:]},
+        lambda: {"a.db": store[:56] + b"\x00\x00\x00\x07" + store[60:]},
         lambda: {"a.db": store, "a.db-wal": b"\x37\x7f\x06\x82" + bytes(5000)},
         lambda: {"a.db": store, "a.db-wal": b"text"},
         lambda: {"a.db": store, "a.db-journal": b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600)},

@@ -1,8 +1,13 @@
 """JSON, lines of JSON and tables of evidence that headwise did not write, or not like this."""
 
+import io
 import json
+import struct
+import zlib
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from malformed.arrays import probe_data
@@ -60,7 +65,9 @@ def document_classes() -> list[InputClass]:
             "hostile: evidence",
             st.builds(
                 lambda content, name, command: Case(command.split(), {f"e/{name}": content}),
-                st.sampled_from([b"", b"PAR1", b"PAR1" + bytes(40) + b"PAR1", b"text"]),
+                st.sampled_from(
+                    [b"", b"PAR1", b"PAR1" + bytes(40) + b"PAR1", b"text", *_foreign_tables()]
+                ),
                 st.sampled_from(["head-count.parquet", "no-such.parquet", "a:b.parquet"]),
                 st.sampled_from(
                     [
@@ -81,12 +88,54 @@ def document_classes() -> list[InputClass]:
                     f"study run {study} --data {HERE}/{name} --store {HERE}/a.db --jobs 0".split(),
                     {"a.parquet": content, "a.jsonl": content, "d/a.png": content},
                 ),
-                st.sampled_from([*LINES, b"", b"\x89PNG\r\n\x1a\n" + bytes(50)]),
+                st.sampled_from([*LINES, b"", *_pictures()]),
                 st.sampled_from(["a.parquet", "a.jsonl", "d", "none", "pipe", "around", "."]),
                 st.sampled_from(["text-ranking", "images"]),
             ),
             unusable=True,
         ),
+    ]
+
+
+def _foreign_tables() -> list[bytes]:
+    """Sound tables of something else, and of nothing."""
+
+    def parquet(metadata: dict[str, bytes], **columns: Any) -> bytes:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns).replace_schema_metadata(metadata), buffer)
+        return buffer.getvalue()
+
+    return [
+        parquet({}, a=[1.0]),
+        parquet({}, key=["k"], specification=["{}"], seed=[0], status=["done"], result=["{}"]),
+        parquet({"headwise": b"{"}, key=["k"]),
+        parquet({"headwise": b'{"study": "head-count", "tier": ["x"]}'}, key=["k"]),
+        parquet({"headwise": b"\xff"}, key=[None]),
+        parquet({}, key=pa.array([], pa.string())),
+    ]
+
+
+def _pictures() -> list[bytes]:
+    """Pictures that are none, and one that says it is large."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + check
+
+    start, side = b"\x89PNG\r\n\x1a\n", 200_000
+    huge = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    small = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    pixels = chunk(b"IDAT", zlib.compress(bytes(1 << 20)))
+    return [
+        start + bytes(50),
+        start + chunk(b"IHDR", huge) + pixels + chunk(b"IEND", b""),
+        start + chunk(b"IHDR", small) + chunk(b"IEND", b""),
+        start + chunk(b"IHDR", small) + chunk(b"IDAT", b"x") + chunk(b"IEND", b""),
+        start + chunk(b"IHDR", bytes(13)) + pixels,
+        b"\xff\xd8\xff\xe0" + bytes(40),
+        b"GIF89a" + b"\xff" * 40,
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
+        b"II*\0" + b"\xff" * 40,
     ]
 
 

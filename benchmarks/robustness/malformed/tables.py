@@ -142,9 +142,29 @@ def _parquet() -> list[Callable[[], bytes]]:
         lambda cells=cells: written(sequence=half, a=number, target=cells)  # type: ignore[misc]
         for cells in odd[:5]
     ]
+
+    def with_metadata(**entries: bytes) -> bytes:
+        table = pa.table({"sequence": half, "a": number, "no target": ["x"] * 600})
+        buffer = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata(entries), buffer)
+        return buffer.getvalue()
+
+    def renamed(old: bytes, new: bytes) -> bytes:
+        return written(sequence=half, a=number, target=half).replace(old, new)
+
     return [
         *made,
         twice,
+        lambda: with_metadata(pandas=b"{"),
+        lambda: with_metadata(pandas=b'{"index_columns": ["nowhere"], "columns": 5}'),
+        lambda: with_metadata(**{"ARROW:schema": b"AAAA"}),
+        lambda: renamed(b"sequence", b"\xff\xfe\xfd\xfcence"),
+        lambda: renamed(b"target", b"targe\0"),
+        lambda: written(sequence=half, a=[[]] * 600, target=number),
+        lambda: written(sequence=half, a=pa.array([[1.0] * (row % 3) for row in half])),
+        lambda: written(sequence=half, a=pa.array([10**30] * 600, pa.decimal256(60))),
+        lambda: written(sequence=half, a=pa.array(number, pa.float16()), b=["[x]"] * 600),
+        lambda: written(**{"sequence": half, "a": number, "</script>": number}),
         lambda: written(sequence=[], a=[], target=[]),
         lambda: written(x=number),
         lambda: sound[:4] + bytes(40) + sound[-8:],

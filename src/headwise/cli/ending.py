@@ -74,6 +74,9 @@ def run_to_the_end(command: Callable[[], object]) -> None:
         if isinstance(end.__context__, BrokenPipeError):  # typer makes it a 1
             _leave_nothing_to_flush("stdout")
             sys.exit(NOBODY_READS)
+        if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
+            _say("stopped")  # typer says nothing, and its older versions exit with 1
+            sys.exit(STOPPED)
         raise
     except KeyboardInterrupt:
         _say("stopped")
@@ -82,7 +85,12 @@ def run_to_the_end(command: Callable[[], object]) -> None:
 
 def _of_memory(error: Exception) -> bool:
     """Did memory run out? The system's loader and torch have words of their own for that."""
-    words = ("failed to map segment", "cannot allocate memory", "can't allocate memory")
+    words = (
+        "failed to map segment",
+        "cannot allocate memory",
+        "can't allocate memory",
+        "can't start new thread",
+    )
     return isinstance(error, MemoryError) or any(each in str(error).lower() for each in words)
 
 

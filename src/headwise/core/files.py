@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.core.errors import InputError, require
+from headwise.core.memory import check_can_draw
 from headwise.core.spec import from_data, to_data
 
 
@@ -147,18 +148,14 @@ def check_can_write(path: str | Path | None, what: str) -> None:
 
 def check_page(path: str | Path | None, what: str) -> None:
     """Refuse, before work begins, a place where a page cannot be written."""
-    require(
-        path is None or Path(path).suffix == ".html",
-        f"{what} names a page to write, such as report.html; {path} does not end in .html",
-    )
+    page = path is None or Path(path).suffix == ".html"
+    require(page, f"{what} names a page, such as report.html; {path} does not end in .html")
     check_can_write(path, what)
+    check_can_draw(path)
 
 
 def check_can_write_into(folder: str | Path | None, what: str) -> None:
-    """Refuse, before work begins, a folder into which results could not be written.
-
-    It may be there, or be made. None is nowhere, and fine.
-    """
+    """Refuse, before work begins, a folder, there or to be made, that cannot be written into."""
     if folder is None:
         return
     folder = Path(folder)
@@ -266,8 +263,9 @@ def parse_json(text: str, **how: Any) -> Any:
         return json.loads(text, **how)
     except RecursionError as error:
         raise InputError("is not usable JSON: it is nested too deep") from error
-    except (ValueError, TypeError) as error:  # numbers of more than 4,300 digits are among these
-        raise InputError(f"is not JSON: {error}") from error
+    except (ValueError, TypeError) as error:
+        why = "a number has thousands of digits" if "set_int_max" in str(error) else error
+        raise InputError(f"is not JSON: {why}") from error
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwise.core.clock import Deadline
 from headwise.core.errors import InputError, WorkLost
+from headwise.core.progress import Deadline
 from headwise.lab.crew import Failed, Finished, Job, Place, Progress, Pulse, run_jobs
 from headwise.lab.crew.cargo import Cargo
 from headwise.lab.crew.queue import TRIES

@@ -13,6 +13,7 @@ import vl_convert
 
 from headwise.core.errors import require
 from headwise.core.files import appearing, write_file
+from headwise.core.memory import check_can_draw
 from headwise.report.theme import EMBED_OPTIONS
 
 KINDS = ("png", "svg", "pdf", "html")
@@ -28,6 +29,7 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
     kind = Path(path).suffix.removeprefix(".").lower()
     names = ", ".join(f".{each}" for each in KINDS)
     require(kind in KINDS, f"a figure's file ends in one of {names}; {path} does not")
+    check_can_draw()
     with appearing(path) as scratch:
         if kind == "html":
             chart.save(str(scratch), format="html", inline=True, embed_options=EMBED_OPTIONS)
@@ -54,6 +56,7 @@ class PaperFigure:
 
 def svg_of(chart: alt.TopLevelMixin | Mapping[str, Any]) -> str:
     """A chart as SVG."""
+    check_can_draw()
     data = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
     return str(vl_convert.vegalite_to_svg(_drawable(data), vl_version=_VERSION))
 

@@ -9,6 +9,7 @@ import pandas as pd
 from headwise.core.errors import require
 from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.lazy import named
+from headwise.core.memory import check_can_draw
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.check import check_study
 from headwise.lab.conduct import RunsFailed, StudyState, conduct
@@ -55,6 +56,7 @@ def run_study(
     """
     study = find_study(study) if isinstance(study, str) else study
     check_can_write_into(report, "--report (in Python report=)")
+    check_can_draw(report)
     given = None if data is None else str(data)
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans], given)
     place = Place(on, jobs, gpus_per_job, device)

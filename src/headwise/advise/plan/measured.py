@@ -16,8 +16,7 @@ from headwise.advise.plan.request import PlanRequest
 from headwise.advise.plan.scale import choose_scale
 from headwise.advise.plan.trials import CUTTING, Trials
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.clock import Deadline
-from headwise.core.progress import OnProgress, quiet
+from headwise.core.progress import Deadline, OnProgress, quiet
 from headwise.lab.crew import keeping_workers
 from headwise.lab.store import Store
 

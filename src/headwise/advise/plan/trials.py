@@ -13,8 +13,7 @@ from headwise.advise.plan.request import PlanRequest
 from headwise.advise.plan.scale import TrialScale
 from headwise.allocation.fill import Layers
 from headwise.allocation.schedules import schedule
-from headwise.core.clock import Deadline
-from headwise.core.progress import OnProgress
+from headwise.core.progress import Deadline, OnProgress
 from headwise.core.spec import spec_hash
 from headwise.lab.conduct import RunsFailed, StudyState, conduct
 from headwise.lab.run import Run

@@ -38,6 +38,7 @@ from headwise.advise.probe.samples.readers import read
 from headwise.core.device import computing_on
 from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write
+from headwise.core.memory import TO_TRAIN, check_can_draw, check_room
 from headwise.core.progress import OnProgress, quiet
 
 DRAWN_SAMPLES = 20_000
@@ -102,6 +103,8 @@ def probe(
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
     )
     check_can_write(figure, "--figure (in Python figure=)")
+    check_can_draw(figure)
+    check_room(TO_TRAIN, "a probe")
     check_can_write(state, "--state (in Python state=)")
     if data and all(isinstance(each, str | Path) for each in data):
         inputs, targets, mask = read(data, inputs, targets, mask, sequence)

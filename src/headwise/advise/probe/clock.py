@@ -3,8 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from headwise.core.clock import Deadline
-from headwise.core.progress import OnProgress, quiet
+from headwise.core.progress import Deadline, OnProgress, quiet
 from headwise.training.fused.scope import available
 
 

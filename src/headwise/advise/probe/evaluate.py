@@ -18,6 +18,7 @@ from headwise.advise.probe.trials import ProbeTrial, draw_trial
 from headwise.core.device import chosen_device
 from headwise.core.errors import check_whole, require
 from headwise.core.files import check_can_write
+from headwise.core.memory import check_can_draw
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.crew import LOCAL, Job, Place, results_of
 
@@ -129,6 +130,7 @@ def probe_eval(
         f"the figure is a {', '.join(FIGURES)} file, not {figure}",
     )
     check_can_write(figure, "the figure")
+    check_can_draw(figure)
     if zoo:
         ways = _WAYS[not function : 1 + data]
         kept = None if out is None else Path(out)

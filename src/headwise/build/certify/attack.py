@@ -11,9 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.build.maps.sampling import Box
-from headwise.core.clock import Deadline
 from headwise.core.errors import require
-from headwise.core.progress import OnProgress
+from headwise.core.progress import Deadline, OnProgress
 from headwise.core.shown import Printed
 from headwise.nets import ClassTokenNet
 from headwise.tasks.retrieval import Retrieval

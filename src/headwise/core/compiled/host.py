@@ -23,12 +23,13 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from headwise.core.cache import cache_folder
-from headwise.core.errors import InputError
+from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write_into
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
 _COMPILED = ("core/compiled", "training/fused")  # folders of compiled code
 LONGEST_WAIT = 60.0  # seconds that one process waits for another to compile
+_WHOLE = "compiled"  # a file in the kernel's folder: nothing is missing there, as after a kill
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
 
 
@@ -40,8 +41,10 @@ def _target() -> tuple[str, str, str]:
 
 def _lanes() -> int:
     """Numbers in a vector. LLVM splits what the CPU cannot hold, so any choice is safe to run."""
-    if LANES_VARIABLE in os.environ:
-        return int(os.environ[LANES_VARIABLE])
+    chosen = os.environ.get(LANES_VARIABLE)
+    if chosen is not None:
+        require(chosen in ("4", "8", "16"), f"{LANES_VARIABLE} is 4, 8 or 16, not {chosen!r}")
+        return int(chosen)
     triple, _, features = _target()
     enabled = set(features.split(","))
     if "+avx512f" in enabled:
@@ -57,10 +60,11 @@ LANES = _lanes()
 def _fingerprint() -> str:
     """Changes with any source of the kernel, the compiler, the CPU it targets and the width.
 
-    numba itself looks only at the file of the function it caches, not at what that calls.
+    numba itself looks only at the file of the function it caches, not at what that calls. It finds
+    what it kept by where that file lies, so another installation compiles for itself.
     """
-    digest = hashlib.sha256()
     package = Path(__file__).parents[2]
+    digest = hashlib.sha256(os.fsencode(package))
     for folder in _COMPILED:
         for source in sorted((package / folder).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
@@ -102,10 +106,13 @@ def compiling() -> Iterator[None]:
     """
     folder = kernel_folder()
     with nullcontext() if folder is None else _for_a_while(folder / "compiling.lock"):
-        if folder is None or not any(folder.rglob("*.nbc")):
+        if folder is None or not (folder / _WHOLE).exists():
             _say("compiling the training kernel for this processor, which takes up to a minute")
         with _hearing_ctrl_c():
             yield
+        if folder is not None:
+            with suppress(OSError):
+                (folder / _WHOLE).touch()
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """How much memory the sums of a measurement take, and may take."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from headwise.core.memory import free_bytes
 from headwise.pretrained.adapters import AttentionSite
 
 _SHARE = 0.5  # of what is free: activations need room too
-_UNKNOWN = 2**28  # where the system does not say
 
 
 def sums_ceiling(model: Any, gigabytes: float | None) -> int:
@@ -19,18 +18,6 @@ def sums_ceiling(model: Any, gigabytes: float | None) -> int:
     if device.type == "cuda":
         return int(_SHARE * torch.cuda.mem_get_info(device)[0])
     return int(_SHARE * free_bytes())
-
-
-def free_bytes() -> int:
-    """Memory that a process could take now, as Linux says; elsewhere a cautious guess."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return int(_UNKNOWN / _SHARE)
-    for line in lines:
-        if line.startswith("MemAvailable:"):
-            return 1024 * int(line.split()[1])
-    return int(_UNKNOWN / _SHARE)
 
 
 def statistics_bytes(site: AttentionSite) -> int:

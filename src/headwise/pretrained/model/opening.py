@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from headwise.core.device import find_device
 from headwise.core.errors import InputError, require
 from headwise.core.files import check_is_file, is_file, is_folder
+from headwise.core.memory import TO_OPEN, check_room
 from headwise.core.spec import from_data
 from headwise.pretrained.adapters import family_of, require_supported
 from headwise.pretrained.model.apply import install
@@ -32,6 +33,7 @@ class Subject(NamedTuple):
 def opened(model: Any, tokenizer: Any = None, device: str = "cpu") -> Subject:
     """What a hub id or a folder names, on a device; a loaded model is taken as and where it is."""
     if isinstance(model, str | Path):
+        check_room(TO_OPEN, "opening a model")
         place = find_device(device)
         loaded = load_model(model).to(place)
         if tokenizer is None and family_of(loaded).reads.startswith("text"):

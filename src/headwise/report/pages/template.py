@@ -14,6 +14,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from headwise.core.memory import check_can_draw
 from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
 from headwise.report.pages.content import Page, PageFigure
@@ -104,5 +105,6 @@ def _included(name: str) -> Html:
 @cache
 def _library() -> Html:
     """Vega, Vega-Lite and the code that embeds their figures."""
+    check_can_draw()
     bundle: str = vl_convert.javascript_bundle(_EXPOSE)
     return Markup(bundle.replace("</script", "<\\/script"))

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from headwise.core.errors import InputError
 from headwise.core.lazy import named
 from headwise.nets.pooled import PooledShape, SequenceNetShape
 from headwise.training.samples.specification import Training
@@ -57,6 +58,8 @@ def available() -> str | None:
     try:
         with named("headwise.core.compiled.host:compiling")():
             load_engine().try_out()
+    except InputError:  # a setting that the user can mend
+        raise
     except Exception as error:  # whatever goes wrong here, the other engine still works
         return f"the compiled kernel does not work here: {type(error).__name__}: {error}"
     return None
