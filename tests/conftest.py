@@ -9,9 +9,14 @@ import os
 
 from jaxtyping import install_import_hook
 
+from headwise.core.cache import cache_folder
+
 # Some virtual machines announce AMX and do not grant it: products of bfloat16 then end the process
 # ("Illegal instruction"), torch's own included. Without AMX they are computed as elsewhere.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+# Tests that have a cache of their own, and their worker processes, need not compile kernels anew.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 
 CHECKED = [
     "headwise.nets",

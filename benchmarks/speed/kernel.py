@@ -24,11 +24,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import add, fma, load, splat, store
 from headwise.nets import ClassTokenShape
 from headwise.training import Training, keep_freed_memory
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.fused.host import LANES
-from headwise.training.fused.simd import add, fma, load, splat, store
 from headwise.training.samples.engine import Dataset, Engine
 from headwise.training.samples.stacked import StackedEngine
 from plain import PlainNet

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from headwise.advise.plan.ask import _task
 from headwise.advise.plan.candidates import HALF, SOLVED, candidates
 from headwise.advise.plan.default import DEFAULT
 from headwise.advise.plan.measured import measured_plan
@@ -46,6 +47,18 @@ def text(tmp_path: Path) -> Path:
 
 class Stop(Exception):
     """What the user's Ctrl-C does."""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 30])
+def test_the_end_that_the_study_scores_decides_nothing(rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "tokens.npz"
+    ids = np.arange(3000).reshape((rows, -1) if rows else -1)
+    np.savez(path, tokens=ids)
+    planned = _task(None, path)
+    assert planned is not None
+    task, scored = planned(16), TokenArray.from_file(path, 16)
+    seen = [task.validation(), *(task.batch(8, seed=0, step=step) for step in range(50))]
+    assert max(int(windows.max()) for windows in seen) < int(scored.validation().min())
 
 
 def test_an_interrupted_plan_goes_on_and_its_decoder_can_be_built(

@@ -10,6 +10,8 @@ from headwise.cli import main
 from headwise.core.errors import InputError
 from headwise.lab.check import made_up_table
 from headwise.lab.result import StudyResult
+from headwise.lab.seeds import SeedGroups
+from headwise.lab.steadiness import halves
 from headwise.report.evidence import add_evidence, check_evidence, write_evidence
 from headwise.report.evidence.tables import LARGEST, read_table, write_table
 from headwise.studies import STUDIES
@@ -38,6 +40,21 @@ def test_the_shipped_pages_are_what_the_shipped_tables_say() -> None:
     assert check_evidence(ROOT / "evidence", ROOT / "docs" / "evidence.md") == []
     for path in (ROOT / "evidence").glob("*.parquet"):
         assert path.stat().st_size <= LARGEST
+
+
+def test_no_shipped_verdict_is_contradicted_by_half_of_its_seeds() -> None:
+    words = (ROOT / "docs" / "evidence.md").read_text()
+    decided = 0
+    for path in (ROOT / "evidence").glob("*.parquet"):
+        result = read_table(path, STUDIES[path.stem]).result
+        study, ratio = result.study, result.error.compared_by == "ratio"
+        seeds = SeedGroups.of(result.table, study.settings, study.paired, ratio)
+        for claim in study.claims:
+            for status, opposite in (("holds", "does not hold"), ("does not hold", "holds")):
+                if f"- **{status}**: {claim.statement}" in words:
+                    decided += 1
+                    assert opposite not in halves(claim, seeds), claim.statement
+    assert decided >= 16
 
 
 def test_pages_made_from_tables_pass_and_say_what_was_not_run(folder: Path) -> None:

@@ -58,6 +58,20 @@ def test_no_window_crosses_the_boundary(tmp_path: Path, held_out: float) -> None
     assert set(some) <= set(held)
 
 
+def test_what_is_unseen_is_what_the_whole_text_holds_out(tmp_path: Path) -> None:
+    path = numbered(tmp_path)
+    whole, begun = Language.from_file(path, 50), Language.from_file(path, 50, unseen=0.1)
+    assert begun.tokens <= whole.boundary < begun.tokens + 4  # cut before a character
+    assert begun.boundary < begun.tokens
+    assert places(begun.validation()).max() + 51 <= places(whole.validation()).min()
+
+
+def test_a_text_is_cut_before_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "accents.txt"
+    path.write_text("é" * 1005, encoding="utf-8")  # 2,010 bytes, of which 201 are unseen
+    assert Language.from_file(path, 8, unseen=0.1).tokens == 1808
+
+
 def test_the_last_training_window_ends_at_the_boundary(tmp_path: Path) -> None:
     path = tmp_path / "short.txt"
     path.write_bytes(bytes(range(100)))

@@ -15,13 +15,13 @@ import pytest
 from filelock import FileLock, Timeout
 
 import headwise
+from headwise.core.compiled import host
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import exp, gelu, load, store
 from headwise.core.errors import InputError
-from headwise.training.fused import host
-from headwise.training.fused.host import LANES
-from headwise.training.fused.simd import exp, gelu, load, store
 
 SOURCE = Path(headwise.__file__).parents[1]
-FOLDER = "from headwise.training.fused.host import kernel_folder; print(kernel_folder())"
+FOLDER = "from headwise.core.compiled.host import kernel_folder; print(kernel_folder())"
 
 
 def python(code: str, source: Path = SOURCE, **environment: str) -> str:
@@ -39,8 +39,8 @@ import numpy as np, torch
 from headwise.nets import ClassTokenShape
 from headwise.training.fused import available
 from headwise.training.fused.engine import FusedEngine
-from headwise.training.fused import host
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import host
+from headwise.core.compiled.host import LANES
 from headwise.training import Training
 assert LANES == 4, LANES
 assert available() is None, available()
@@ -61,12 +61,14 @@ def test_every_change_of_a_kernel_source_gets_a_cache_of_its_own(tmp_path):
     copy = tmp_path / "src"
     shutil.copytree(SOURCE / "headwise", copy / "headwise")
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""}
-    before = python(FOLDER, copy, **cache)
-    assert before.startswith(str(tmp_path / "cache" / "headwise"))
-    assert python(FOLDER, copy, **cache) == before
-    tiles = copy / "headwise" / "training" / "fused" / "tiles.py"
-    tiles.write_text(tiles.read_text() + "\n# changed\n")
-    assert python(FOLDER, copy, **cache) != before
+    folders = [python(FOLDER, copy, **cache)]
+    assert folders[0].startswith(str(tmp_path / "cache" / "headwise"))
+    assert python(FOLDER, copy, **cache) == folders[0]
+    for place in ("training/fused/tiles.py", "core/compiled/blocks.py"):
+        source = copy / "headwise" / place
+        source.write_text(source.read_text() + "\n# changed\n")
+        folders.append(python(FOLDER, copy, **cache))
+    assert len(set(folders)) == 3
 
 
 def test_without_a_folder_to_write_there_is_no_cache(tmp_path):

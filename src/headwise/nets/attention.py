@@ -1,25 +1,29 @@
-"""Scaled dot-product attention: the weights of keys, and the causal form by blocks.
+"""Scaled dot-product attention: what heads read, the weights of keys, and the causal form.
 
-Causal attention goes by blocks of queries: a block needs no key after its last query, which spares
-nearly half of the scores, and those that remain stay in the cache. On a CPU with AVX2, one thread,
-forward and backward at lengths 64 to 256, this is as fast as torch's own
-scaled_dot_product_attention with few wide heads and 1.3 to 1.9 times as fast with many narrow
-ones; and v_dim may differ from qk_dim, for which torch has no fast path.
+On a CPU what softmax heads read is computed by compiled code (`headwise.core.compiled`): with AVX2,
+one thread, forward and backward, it was 1.2 times (one head of 64, length 128) to 3.8 times (many
+narrow heads) as fast as torch's operations, whose products of small matrices are slow. Elsewhere
+torch does it, causal attention by blocks of queries: a block needs no key after its last query,
+which spares nearly half of the scores.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.nets.layers import Params, linear, split_heads
+from headwise.core.lazy import named
+from headwise.nets.layers import Params, linear, merge_heads, split_heads
+from headwise.nets.positions import rotate
+from headwise.nets.rms import rms_norm
 from headwise.nets.shape import AttentionShape
 
 Kind = Literal["softmax", "hardmax"]
 
+_MOST_COMPILED = 1 << 15  # tokens × coordinates of a head; beyond, packs are too large for caches
 _BLOCK = 64  # queries; 32 and 128 were slower on the whole
 
 
@@ -38,14 +42,94 @@ def project(
 
     `maps`: how many of each there are, where it is not one a head.
     """
-    queries, keys, values = maps or (layer.heads,) * 3
-    rows = queries * layer.qk_dim, keys * layer.qk_dim, values * layer.v_dim
-    query, key, value = linear(stream, params, f"{name}.qkv").split(rows, -1)
+    return _split(linear(stream, params, f"{name}.qkv"), layer, maps or (layer.heads,) * 3)
+
+
+def _split(
+    rows: Float[Tensor, "members batch tokens qkv"],
+    layer: AttentionShape,
+    maps: tuple[int, int, int],
+) -> tuple[Tensor, Tensor, Tensor]:
+    queries, keys, values = maps
+    sizes = queries * layer.qk_dim, keys * layer.qk_dim, values * layer.v_dim
+    query, key, value = rows.split(sizes, -1)
     return (
         split_heads(query, queries, layer.qk_dim),
         split_heads(key, keys, layer.qk_dim),
         split_heads(value, values, layer.v_dim),
     )
+
+
+def read_heads(
+    rows: Float[Tensor, "members batch tokens qkv"],
+    layer: AttentionShape,
+    *,
+    keys: int,
+    causal: bool = False,
+    turns: Float[Tensor, "2 tokens half"] | None = None,
+    gains: tuple[Tensor, Tensor] | None = None,
+) -> Float[Tensor, "members batch tokens values"]:
+    """What softmax heads read, side by side, from queries, keys and values side by side.
+
+    The first `keys` tokens are keys. `turns`: cosines and sines of rotary positions; `gains`: those
+    of the RMS norms of queries and of keys, (members, heads, rank) each.
+    """
+    if is_compiled(rows, layer):
+        both = None if gains is None else torch.stack(gains)
+        shape = {"heads": layer.heads, "qk_dim": layer.qk_dim, "v_dim": layer.v_dim}
+        found: Tensor = _compiled().read_heads(
+            rows, keys=keys, causal=causal, turns=turns, gains=both, **shape
+        )
+        return found
+    query, key, value = _split(rows, layer, (layer.heads,) * 3)
+    if gains is not None:
+        query, key = head_norms(query, key, gains)
+    if turns is not None:
+        query, key = rotate(query, turns), rotate(key, turns)
+    if causal:
+        return merge_heads(causal_attention(query, key, value))
+    weights = attend(query * (1 / sqrt(layer.qk_dim)), key[..., :keys, :])
+    return merge_heads(weights @ value[..., :keys, :])
+
+
+def head_norms(
+    query: Float[Tensor, "members batch queries tokens rank"],
+    key: Float[Tensor, "members batch keys tokens rank"],
+    gains: tuple[Tensor, Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The RMS norms of queries and of keys; gains are (members, heads, rank)."""
+    of_query, of_key = (gain[:, None, :, None] for gain in gains)
+    return rms_norm(query, of_query), rms_norm(key, of_key)
+
+
+def is_compiled(rows: Tensor, layer: AttentionShape) -> bool:
+    """Is what heads of these tokens read computed by compiled code?"""
+    return (
+        rows.device.type == "cpu"
+        and rows.dtype == torch.float32
+        and rows.shape[2] * (layer.qk_dim + layer.v_dim) <= _MOST_COMPILED
+        and not isinstance(_compiled(), str)
+    )
+
+
+def read_by(device: str) -> str:
+    """What computes what heads read on a device, in words for a record."""
+    if device != "cpu":
+        return "attention by torch"
+    found = _compiled()
+    return f"attention by torch: {found}" if isinstance(found, str) else "attention compiled"
+
+
+@cache
+def _compiled() -> Any:
+    """The compiled code, or why it does not work on this machine."""
+    try:
+        heads = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
+        with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
+            heads.try_out()
+    except Exception as error:  # whatever goes wrong there
+        return f"the compiled attention does not work here: {type(error).__name__}: {error}"
+    return heads
 
 
 def attend(

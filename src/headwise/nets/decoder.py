@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import causal_attention, project
+from headwise.nets.attention import head_norms, project, read_heads
 from headwise.nets.base import LayeredShape, Net
 from headwise.nets.layers import ParameterShapes, Params, Stream, linear, merge_heads
 from headwise.nets.positions import rotate, rotation
@@ -221,19 +221,23 @@ class DecoderShape(LayeredShape):
 
     def _attend(self, params: Params, name: str, layer: AttentionShape, stream: Stream) -> Stream:
         variant, length = self.variant, stream.shape[2]
-        query, key, value = project(stream, params, name, layer, variant.maps(layer))
+        gains = None
         if self.qk_norm:
-            query = _head_norm(params, f"{name}.query_norm", query)
-            key = _head_norm(params, f"{name}.key_norm", key)
-        if self.positions == "rope":
-            turn = rotation(length, layer.qk_dim, stream.device)
-            query, key = rotate(query, turn), rotate(key, turn)
+            gains = params[f"{name}.query_norm.weight"], params[f"{name}.key_norm.weight"]
+        rope = self.positions == "rope"
+        turns = rotation(length, layer.qk_dim, stream.device) if rope else None
         if isinstance(variant, PlainHeads):
-            mixed = causal_attention(query, key, value)
-        else:
-            seen = sight(variant, query.shape[2], length, self.length, stream.device)
-            query = query / sqrt(layer.qk_dim)
-            mixed = mix_heads(variant, params, name, stream, query, key, value, seen)
+            rows = linear(stream, params, f"{name}.qkv")
+            mixed = read_heads(rows, layer, keys=length, causal=True, turns=turns, gains=gains)
+            return linear(mixed, params, f"{name}.out")
+        query, key, value = project(stream, params, name, layer, variant.maps(layer))
+        if gains is not None:
+            query, key = head_norms(query, key, gains)
+        if turns is not None:
+            query, key = rotate(query, turns), rotate(key, turns)
+        seen = sight(variant, query.shape[2], length, self.length, stream.device)
+        query = query / sqrt(layer.qk_dim)
+        mixed = mix_heads(variant, params, name, stream, query, key, value, seen)
         return linear(merge_heads(mixed), params, f"{name}.out")
 
     def _check(self, inputs: Tensor) -> None:
@@ -264,13 +268,6 @@ def _look_up(
 
 def _norm(params: Params, name: str, stream: Stream) -> Stream:
     return rms_norm(stream, params[f"{name}.weight"][:, None, None])
-
-
-def _head_norm(
-    params: Params, name: str, vectors: Float[Tensor, "members batch heads length rank"]
-) -> Float[Tensor, "members batch heads length rank"]:
-    gain = params[f"{name}.weight"][:, None, :, None]  # (members, 1, heads, 1, rank)
-    return rms_norm(vectors, gain)
 
 
 class DecoderNet(Net[DecoderShape]):

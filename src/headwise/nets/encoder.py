@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import Kind, attend, causal_mask, project
+from headwise.nets.attention import Kind, attend, causal_mask, project, read_heads
 from headwise.nets.base import LayeredShape, Net
 from headwise.nets.layers import (
     ParameterShapes,
@@ -215,13 +215,17 @@ class EncoderShape(LayeredShape):
 
     def _attention(self, params: Params, name: str, stream: Stream) -> Stream:
         layer = self.layers[int(name.split(".")[1])]
-        query, key, value = project(stream, params, name, layer)
-        if self.keys == "others":
-            key, value = key[..., :-1, :], value[..., :-1, :]
-        length = stream.shape[2]
-        mask = causal_mask(0, length, stream.device) if self.keys == "earlier" else None
-        weights = attend(query * (1 / sqrt(layer.qk_dim)), key, self.kind, mask)
-        mixed = merge_heads(weights @ value)
+        length, causal = stream.shape[2], self.keys == "earlier"
+        keys = length - (self.keys == "others")
+        if self.kind == "softmax":
+            rows = linear(stream, params, f"{name}.qkv")
+            mixed = read_heads(rows, layer, keys=keys, causal=causal)
+        else:
+            query, key, value = project(stream, params, name, layer)
+            mask = causal_mask(0, length, stream.device) if causal else None
+            query = query * (1 / sqrt(layer.qk_dim))
+            weights = attend(query, key[..., :keys, :], self.kind, mask)
+            mixed = merge_heads(weights @ value[..., :keys, :])
         if self.modules > 1:  # the mean over modules, each of which has an equal share of the heads
             mixed = mixed / self.modules
         return linear(mixed, params, f"{name}.out")

@@ -27,6 +27,14 @@ def read_content(path: str | Path) -> bytes:
     return content
 
 
+def without_end(content: bytes, share: float) -> bytes:
+    """The text without its last `share`, cut before a character."""
+    stop = len(content) - round(len(content) * share)
+    while 0 < stop < len(content) and content[stop] & 0xC0 == 0x80:  # inside a character of UTF-8
+        stop -= 1
+    return content[:stop]
+
+
 def hub_content(dataset: str, split: str = "train", column: str = "text") -> bytes:
     """The texts of a hub dataset, a blank line between two; 'name:configuration' chooses one."""
     try:

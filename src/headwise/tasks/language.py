@@ -58,9 +58,13 @@ class Language:
         tokenizer: str = corpus.BYTES,
         name: str = "",
         held_out: float = 0.1,
+        unseen: float = 0.0,
     ) -> "Language":
-        """A local file, as bytes or by a tokenizer (a tokenizer.json, or a name on the hub)."""
-        content = corpus.read_content(path)
+        """A local file, as bytes or by a tokenizer (a tokenizer.json, or a name on the hub).
+
+        The last `unseen` of it, a share, is left alone: what is chosen here can be scored there.
+        """
+        content = corpus.without_end(corpus.read_content(path), unseen)
         return cls._of(content, name or Path(path).stem, length, tokenizer, held_out)
 
     @classmethod

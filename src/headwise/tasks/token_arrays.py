@@ -43,16 +43,22 @@ class TokenArray:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, length: int) -> "TokenArray":
-        """An .npz with one array of integers: (tokens,) or (sequences, tokens)."""
+    def from_file(cls, path: str | Path, length: int, unseen: float = 0.0) -> "TokenArray":
+        """An .npz with one array of integers: (tokens,) or (sequences, tokens).
+
+        The last `unseen` of the tokens or sequences, a share, is left alone.
+        """
         ids = _read(Path(path))
         require(ids.size > 0 and int(ids.min()) >= 0, "token numbers are 0 or more, and some")
         vocabulary = max(2, int(ids.max()) + 1)
         require(
             vocabulary <= 1 << 20, f"{path} holds the token {vocabulary - 1:,}; that is no token"
         )
-        rows, columns = (1, len(ids)) if ids.ndim == 1 else ids.shape
+        rows = 1 if ids.ndim == 1 else len(ids)
         require(rows == 1 or rows >= 10, f"{path} has {rows} sequences; 10 or more are needed")
+        ids = ids.reshape(-1) if rows == 1 else ids
+        ids = ids[: len(ids) - round(len(ids) * unseen)]
+        rows, columns = (1, len(ids)) if rows == 1 else ids.shape
         kind = np.uint16 if vocabulary <= 1 << 16 else np.uint32
         digest = corpus.add_tokens(np.ascontiguousarray(ids, kind))
         return cls(

@@ -16,6 +16,8 @@ from headwise.lab.crew import LOCAL, Place
 from headwise.tasks.language import Language
 from headwise.tasks.token_arrays import TokenArray
 
+UNSEEN = 0.1  # of the data: what the allocation study holds out, so that it can score a plan there
+
 
 def plan(
     *,
@@ -43,7 +45,8 @@ def plan(
     Without data: the theory's default, unchecked; `intrinsic_dim` is how many features the target
     extracts, if that is known. With `text` (a file, read as bytes) or `data` (an .npz of token
     numbers: a stream, or sequences): short trainings of the published schedules and of the
-    solver's own, and a comparison with uniform.
+    solver's own, and a comparison with uniform. The last tenth of the data is not looked at: there
+    a plan can be scored, by the study `allocation` or by yourself, that was not chosen there.
 
     `budget` counts attention parameters of all layers, without biases; `length` is the tokens in
     a context; head dimensions are multiples of `multiple`. `seconds` are for measuring, on cores
@@ -84,9 +87,9 @@ def plan(
 
 
 def _task(text: str | Path | None, data: str | Path | None) -> Callable[[int], Any] | None:
-    """The task at a length, from the file that there is."""
+    """The task at a length, from the file that there is, whose end is left for others to score."""
     if text is not None:
-        return lambda length: Language.from_file(Path(text), length)
+        return lambda length: Language.from_file(Path(text), length, unseen=UNSEEN)
     if data is not None:
-        return lambda length: TokenArray.from_file(Path(data), length)
+        return lambda length: TokenArray.from_file(Path(data), length, unseen=UNSEEN)
     return None

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from headwise.allocation.fill import Layers
 from headwise.allocation.plan_file import read_allocation
 from headwise.allocation.schedules import SCHEDULES, schedule
 from headwise.core.errors import InputError, require
@@ -16,7 +17,6 @@ from headwise.nets import DecoderShape
 from headwise.nets.variants import find_variant
 from headwise.nets.variants.named import settled
 from headwise.studies.allocation import claims
-from headwise.studies.allocation.plans import PLANS, Layers
 from headwise.studies.differences import ALLOCATION_PAPER
 from headwise.tasks.language import Language
 from headwise.tasks.texts import SHAKESPEARE, WIKIPEDIA
@@ -110,10 +110,9 @@ SIZES = {
 
 
 def parts(tier: str, attention: str = "plain") -> dict[str, list[Run]]:
-    """Every schedule on both texts; the plan where `headwise plan` has found one."""
+    """Every schedule on both texts. A plan is compared where its file is given."""
     size = replace(SIZES[tier], attention=attention)
-    plans = {text.name: PLANS[tier, text.name] for text in TEXTS if (tier, text.name) in PLANS}
-    return _parts(size, [text.task(size.length) for text in TEXTS], plans)
+    return _parts(size, [text.task(size.length) for text in TEXTS], {})
 
 
 def parts_of_files(tier: str, texts: Sequence[Path], plans: Sequence[Path]) -> dict[str, list[Run]]:
@@ -235,8 +234,8 @@ ALLOCATION = Study(
         "the same batches. `flops_per_token` counts the matrix products of a training step: "
         "narrower or more heads change the scores' share of it by less than the table shows.",
         "The last tenth of a text is held out; the score is the loss after the last step on "
-        "evenly spaced windows of it. Nothing is chosen by it but the plan, which was found with "
-        "other seeds.",
+        "evenly spaced windows of it. Nothing is chosen by it: `headwise plan` looks at the text "
+        "before it only, and uses other seeds.",
         "AdamW, betas (.9, .95), 10 % warm-up, cosine to zero, gradients clipped at norm 1; one "
         "learning rate for all, chosen on the uniform schedule.",
         "Intervals are over seeds (initial weights and batches), and in the verdicts also over "

@@ -25,8 +25,7 @@ def falls_at(models: tuple[str, ...], expected: Callable[[int], int], part: str 
     """The transition of each model lies at `expected` of the intrinsic dimension."""
 
     def check(results: pd.DataFrame) -> Verdict:
-        found = transitions(results, part)
-        rows = found[found["model"].isin(models)]
+        rows = transitions(results, part, models)
         if rows.empty:
             return NOT_TESTED
         right, possible, words = [], [], []
@@ -44,8 +43,7 @@ def never_falls(models: tuple[str, ...]) -> Check:
     """No step of the sweep lowers the error by FALL."""
 
     def check(results: pd.DataFrame) -> Verdict:
-        found = transitions(results, WHOLE)
-        rows = found[found["model"].isin(models)]
+        rows = transitions(results, WHOLE, models)
         if rows.empty:
             return NOT_TESTED
         words = [f"{r.model}, D = {r.dim}, T = {r.length}: {r.found}" for r in rows.itertuples()]
@@ -150,8 +148,8 @@ def depth_is_needed(results: pd.DataFrame) -> Verdict:
 
 def steady_in_length(results: pd.DataFrame) -> Verdict:
     """The transition of plain heads is at D at every length, that of banded ones at D × bands."""
-    found = transitions(results[results["part"].isin([WHOLE, "lengths"])].assign(part=WHOLE), WHOLE)
-    rows = found[found["model"].isin(["plain", f"banded:{BANDS}"])]
+    whole = results[results["part"].isin([WHOLE, "lengths"])].assign(part=WHOLE)
+    rows = transitions(whole, WHOLE, ("plain", f"banded:{BANDS}"))
     if rows.empty or rows.groupby("model")["length"].nunique().min() < 2:
         return NOT_TESTED
     right, possible, words = [], [], []

@@ -1,5 +1,6 @@
 """Where the error falls: the number of heads at the largest fall, with an interval over seeds."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +41,16 @@ def transition(results: pd.DataFrame) -> FallAt | None:
     return _largest_fall(results["units"].to_numpy(), results["error"].to_numpy(float))
 
 
-def transitions(results: pd.DataFrame, part: str) -> pd.DataFrame:
-    """One row a model, intrinsic dimension and length of a part: `found` is the transition."""
+def transitions(results: pd.DataFrame, part: str, models: Collection[str] = ()) -> pd.DataFrame:
+    """One row a model, intrinsic dimension and length of a part: `found` is the transition.
+
+    Of these `models` only, where some are named: what is not asked for costs a resampling each.
+    """
     columns = ["model", "dim", "length", "found"]
     if "part" not in results or not (results["part"] == part).any():
         return pd.DataFrame(columns=columns)
     chosen = results[results["part"] == part]
+    chosen = chosen[chosen["model"].isin(models)] if models else chosen
     units, errors = chosen["units"].to_numpy(), chosen["error"].to_numpy(float)
     groups = chosen.groupby(["model", "intrinsic_dim", "length"]).indices
     rows = [

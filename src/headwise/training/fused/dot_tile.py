@@ -10,10 +10,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from headwise.training.fused import emit
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import emit
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import MEMORY, operation
 from headwise.training.fused.loops import INDEX, cases, loop, offset
-from headwise.training.fused.simd import MEMORY, operation
 from headwise.training.fused.tiles import ADD
 
 

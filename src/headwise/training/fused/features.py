@@ -12,10 +12,8 @@ the keys' gradients; below them are the gradients of the weights.
 
 import numpy as np
 
-from headwise.training.fused.host import LANES, inner, pasted
-from headwise.training.fused.layout import Scratch, Sizes
-from headwise.training.fused.products import Block, Memory
-from headwise.training.fused.simd import (
+from headwise.core.compiled.host import LANES, inner, pasted
+from headwise.core.compiled.simd import (
     add,
     exp,
     fma,
@@ -28,6 +26,8 @@ from headwise.training.fused.simd import (
     sub,
     total,
 )
+from headwise.training.fused.layout import Scratch, Sizes
+from headwise.training.fused.products import Block, Memory
 
 ZERO, ONE = np.float32(0), np.float32(1)
 LEAST = np.float32(1e-6)  # of a sum of weights

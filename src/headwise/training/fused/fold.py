@@ -11,8 +11,8 @@ follow from theirs. The key bias shifts all scores alike: its gradient is zero. 
 has no such direction: its scores are the keys themselves, W_K·embed1, bias included.)
 """
 
+from headwise.core.compiled.host import inner, pasted
 from headwise.training.fused.features import feature_slopes, make_features
-from headwise.training.fused.host import inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.products import Memory, dots, flip, part, product
 from headwise.training.fused.tiles import ADD, PLAIN

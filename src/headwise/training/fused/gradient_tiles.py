@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from headwise.training.fused import emit
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import emit
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import MEMORY, operation
 from headwise.training.fused.loops import INDEX, cover, loop, offset
-from headwise.training.fused.simd import MEMORY, operation
 
 SHAPES = {4: (3, 2, 1), 2: (4, 2, 1), 1: (4, 2, 1)}  # columns of a tile by its units
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headwise.core.compiled.host import LANES
 from headwise.nets.pooled import SequenceNetShape
 from headwise.training.fused.form import KernelForm, kernel_form
-from headwise.training.fused.host import LANES
 from headwise.training.fused.products import Block
 
 PIECE_FLOATS = 8192  # of a piece's hidden layer: a first-level cache of 32 KB; less is slower

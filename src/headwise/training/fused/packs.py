@@ -6,12 +6,12 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from headwise.training.fused import emit
-from headwise.training.fused.host import LANES, pasted
+from headwise.core.compiled import emit
+from headwise.core.compiled.host import LANES, pasted
+from headwise.core.compiled.simd import MEMORY, operation
 from headwise.training.fused.layout import Sizes
 from headwise.training.fused.loops import INDEX, offset
 from headwise.training.fused.products import Block, Memory
-from headwise.training.fused.simd import MEMORY, operation
 
 
 @operation(types.void, MEMORY, types.intp, MEMORY, types.intp[::1], types.intp)

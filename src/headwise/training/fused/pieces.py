@@ -5,10 +5,10 @@ A piece has as many columns as tokens; a column is a vector with a sequence a la
 
 from numba import types
 
+from headwise.core.compiled.host import out_of_line, shared
+from headwise.core.compiled.simd import MEMORY
 from headwise.training.fused.gradient_tiles import gradient_tiles
-from headwise.training.fused.host import out_of_line, shared
 from headwise.training.fused.products import BLOCK, Block, Memory
-from headwise.training.fused.simd import MEMORY
 from headwise.training.fused.tiles import (
     embed_tiles,
     pool_tiles,

@@ -6,8 +6,9 @@ enough for the hidden layer r (width × tokens vectors) to stay near while produ
 
 import numpy as np
 
+from headwise.core.compiled.host import LANES, pasted
+from headwise.core.compiled.simd import splat, store, sum_lanes
 from headwise.training.fused.features import class_sum, weigh, weigh_back
-from headwise.training.fused.host import LANES, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.packs import choose, gather
 from headwise.training.fused.pieces import embed, gradients, score, slopes, weighted_sums
@@ -19,7 +20,6 @@ from headwise.training.fused.sight import (
     keep_strongest,
     piece_of,
 )
-from headwise.training.fused.simd import splat, store, sum_lanes
 from headwise.training.fused.softmax import ZERO, finish, of_head, prepare, soften, soften_back
 from headwise.training.fused.tiles import ADD, PLAIN
 

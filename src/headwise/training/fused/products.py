@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float32
 from numba import types
 
+from headwise.core.compiled.host import LANES, inner, out_of_line, shared
+from headwise.core.compiled.simd import MEMORY
 from headwise.training.fused.dot_tile import dot_tile
-from headwise.training.fused.host import LANES, inner, out_of_line, shared
-from headwise.training.fused.simd import MEMORY
 from headwise.training.fused.tiles import outer_tiles
 
 Memory = Float32[np.ndarray, " size"]

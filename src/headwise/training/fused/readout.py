@@ -8,12 +8,8 @@ gradient.
 
 import numpy as np
 
-from headwise.training.fused.fold import folds_readout, key_map
-from headwise.training.fused.host import LANES, pasted
-from headwise.training.fused.layout import Scratch, Sizes, Weights
-from headwise.training.fused.pieces import pull_back
-from headwise.training.fused.products import Memory, dots, flip, part, product
-from headwise.training.fused.simd import (
+from headwise.core.compiled.host import LANES, pasted
+from headwise.core.compiled.simd import (
     add,
     div,
     fma,
@@ -26,6 +22,10 @@ from headwise.training.fused.simd import (
     sub,
     total,
 )
+from headwise.training.fused.fold import folds_readout, key_map
+from headwise.training.fused.layout import Scratch, Sizes, Weights
+from headwise.training.fused.pieces import pull_back
+from headwise.training.fused.products import Memory, dots, flip, part, product
 from headwise.training.fused.tiles import ADD, PLAIN
 
 ZERO, ONE = np.float32(0), np.float32(1)

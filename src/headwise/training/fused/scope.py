@@ -56,7 +56,7 @@ def available() -> str | None:
     The first call compiles it, or loads it from the cache, and takes one step with it.
     """
     try:
-        with named("headwise.training.fused.host:compiling")():
+        with named("headwise.core.compiled.host:compiling")():
             load_engine().try_out()
     except InputError:  # a setting that the user can mend
         raise

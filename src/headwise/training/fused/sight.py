@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from headwise.training.fused.host import LANES, inner, pasted
+from headwise.core.compiled.host import LANES, inner, pasted
+from headwise.core.compiled.simd import load, maximum, minimum, replaced_below, splat, store
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory, part
-from headwise.training.fused.simd import load, maximum, minimum, replaced_below, splat, store
 
 MINUS_INFINITY = np.float32(-np.inf)
 

@@ -7,11 +7,11 @@ is no key its score is −∞, hence it has no weight and no gradient.
 
 import numpy as np
 
+from headwise.core.compiled.host import LANES, inner, pasted
+from headwise.core.compiled.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
 from headwise.training.fused.fold import key_map
-from headwise.training.fused.host import LANES, inner, pasted
 from headwise.training.fused.layout import Scratch, Sizes
 from headwise.training.fused.products import Block, Memory
-from headwise.training.fused.simd import add, div, exp, fma, load, maximum, mul, splat, store, sub
 
 ZERO, ONE = np.float32(0), np.float32(1)
 LOWEST = np.float32(-1e30)  # below any score, and finite: −∞ minus −∞ would be no number

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from headwise.core.compiled.host import LANES, entry, pasted
+from headwise.core.compiled.simd import div, fma, load, mul, splat, sqrt, store, sub, total
 from headwise.training.fused.fold import fold, set_constants, unfold
-from headwise.training.fused.host import LANES, entry, pasted
 from headwise.training.fused.layout import Scratch, Sizes, Weights
 from headwise.training.fused.pooling import clear, collect, pool, pool_back
 from headwise.training.fused.products import Memory
 from headwise.training.fused.readout import read, read_back, read_gradients
-from headwise.training.fused.simd import div, fma, load, mul, splat, sqrt, store, sub, total
 
 MSE, CROSS_ENTROPY = 0, 1
 FIRST, SECOND, EPSILON = 0.9, 0.999, 1e-8  # torch.optim.AdamW's defaults

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from headwise.training.fused import emit
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import emit
+from headwise.core.compiled.host import LANES
+from headwise.core.compiled.simd import MEMORY, operation
 from headwise.training.fused.loops import INDEX, cover, loop, offset
-from headwise.training.fused.simd import MEMORY, operation
 
 PLAIN, ADD = range(2)  # a finished tile is written as it is, or added to what is there
 

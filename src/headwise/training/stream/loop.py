@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
+from headwise.nets.attention import read_by
 from headwise.nets.base import TokenNetShape
 from headwise.tasks._measure import score
 from headwise.tasks.protocols import TokenTask
@@ -50,7 +51,7 @@ def train_on_stream(
         return _errors(ensemble, task, *validation, device)
 
     state.run(training, step, evaluate, session.on_progress, loss_scale=task.scale)
-    engine = "token ensemble", "the only engine for token networks"
+    engine = "token ensemble", f"the only engine for token networks; {read_by(device)}"
     return [
         make_outcome(seed, curve, MEAN_SQUARE, engine, params)
         for seed, curve, params in zip(seeds, state.curves, ensemble.params(), strict=True)

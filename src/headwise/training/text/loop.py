@@ -19,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
 from headwise.nets import DecoderShape
+from headwise.nets.attention import read_by
 from headwise.nets.base import forward_and_penalty
 from headwise.tasks.protocols import TextTask
 from headwise.training.ensemble import Ensemble
@@ -63,8 +64,9 @@ def train_on_text(
         "tokens_per_second": training.steps * training.batch * task.length / state.seconds,
         "flops_per_token": flops_per_token(shape, task.length),
     }
+    engine = "decoder", f"the only engine for text; {read_by(device)}"
     return [
-        _outcome(seed, curve, params, spread, facts, task)
+        _outcome(seed, curve, params, spread, facts, task, engine)
         for seed, curve, params, spread in zip(
             seeds, state.curves, ensemble.params(), spreads, strict=True
         )
@@ -144,9 +146,10 @@ def _outcome(
     standard_error: float,
     facts: Mapping[str, float],
     task: TextTask,
+    engine: tuple[str, str],
 ) -> Outcome:
     """The score is the last evaluation: choosing the best one would be choosing by the score."""
-    made = make_outcome(seed, curve, NATS, ("decoder", "the only engine for text"), params)
+    made = make_outcome(seed, curve, NATS, engine, params)
     extra: dict[str, Any] = {"standard_error": standard_error}
     if made.error_last is not None:
         extra["bits_per_byte"] = made.error_last / log(2) / task.bytes_per_token

@@ -10,8 +10,8 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from headwise.training.fused import emit
-from headwise.training.fused.host import LANES
+from headwise.core.compiled import emit
+from headwise.core.compiled.host import LANES
 
 
 class VectorType(types.Type):

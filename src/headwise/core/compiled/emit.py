@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from headwise.training.fused.host import LANES
+from headwise.core.compiled.host import LANES
 
 FLOAT, INT32 = ir.FloatType(), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)

@@ -27,6 +27,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write_into
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
+_COMPILED = ("core/compiled", "training/fused")  # folders of compiled code
 LONGEST_WAIT = 60.0  # seconds that one process waits for another to compile
 _WHOLE = "compiled"  # a file in the kernel's folder: nothing is missing there, as after a kill
 LANES_VARIABLE = "HEADWISE_LANES"  # overrides the vector width: 4, 8 or 16
@@ -62,9 +63,11 @@ def _fingerprint() -> str:
     numba itself looks only at the file of the function it caches, not at what that calls. It finds
     what it kept by where that file lies, so another installation compiles for itself.
     """
-    digest = hashlib.sha256(os.fsencode(Path(__file__).parent))
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    package = Path(__file__).parents[2]
+    digest = hashlib.sha256(os.fsencode(package))
+    for folder in _COMPILED:
+        for source in sorted((package / folder).glob("*.py")):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     versions = (numba.__version__, llvmlite.__version__, platform.python_version())
     digest.update(repr((versions, _target(), LANES)).encode())
     return digest.hexdigest()[:20]
