@@ -25,6 +25,15 @@ def test_a_broken_weight_is_named_before_anything_is_measured(value: float) -> N
             work(model, text=small_material(model))
 
 
+@pytest.mark.parametrize("said", [True, "yes"])
+def test_a_decoder_that_is_said_to_have_an_encoder_is_refused(said: Any) -> None:
+    model = small_model("llama")
+    model.config.is_encoder_decoder = said
+    for work in (headwise.inspect, lambda m, **o: headwise.compress(m, keep=0.5, **o)):
+        with pytest.raises(InputError, match="LlamaForCausalLM has no encoder"):
+            work(model, text=small_material(model))
+
+
 def test_outputs_that_overflow_are_refused() -> None:
     model = small_model("llama")
     with torch.no_grad():

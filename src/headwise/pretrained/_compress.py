@@ -10,7 +10,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_share, check_weights, ruins
+from headwise.pretrained.checks import check_finite, check_model, check_share, ruins
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -111,7 +111,7 @@ def compress(
     )
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
-        check_weights(subject.model)
+        check_model(subject.model)
         check_reachable(goal, subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(

@@ -14,7 +14,7 @@ from torch import Tensor
 from headwise.core.files import check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.adapters.base import stacks_of
-from headwise.pretrained.checks import check_weights
+from headwise.pretrained.checks import check_model
 from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spectra
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
@@ -73,7 +73,7 @@ def inspect(
     check_options(tokens=tokens, length=length, pool=pool, memory=memory)
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
-        check_weights(subject.model)
+        check_model(subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
         check_material(subject.model, material)

@@ -1,5 +1,6 @@
 """Answers that must not be given: broken weights before the work, and failed results after it."""
 
+from inspect import signature
 from typing import Any
 
 import torch
@@ -14,8 +15,15 @@ from headwise.pretrained.plan.plan_file import CompressionPlan
 _NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
 
 
-def check_weights(model: Any) -> None:
-    """Refuse a model with a weight that is not a number, or infinite, by the weight's name."""
+def check_model(model: Any) -> None:
+    """Refuse a model whose configuration contradicts it, or with a weight that is no number."""
+    paired = getattr(model.config, "is_encoder_decoder", False)
+    writes = hasattr(model, "can_generate") and model.can_generate()
+    require(
+        not (paired and writes) or "decoder_input_ids" in signature(model.forward).parameters,
+        f"config.json says is_encoder_decoder = {paired!r}, and {type(model).__name__} has no "
+        "encoder: it could not write a word",
+    )
     for name, parameter in model.named_parameters():
         require(
             bool(torch.isfinite(parameter.detach().sum())) or bool(parameter.isfinite().all()),
