@@ -76,10 +76,11 @@ def reasons(outcome: Race, scale: TrialScale, names: list[str]) -> list[str]:
             f"{outcome.winner} had the least loss of {len(names)} allocations at equal attention "
             f"parameters; on seeds that had no part in the choice it is at {found}."
         )
-        if found.high >= 0:
+        if found.low > 0:
+            said.append("That is worse than uniform: what came first in the race did not again.")
+        elif found.high >= 0:
             said.append(
-                "That interval includes zero: on this evidence it is no worse than uniform, and "
-                "not proved better."
+                "That interval includes zero: on this evidence it cannot be told from uniform."
             )
     if not scale.whole:
         said.append(
