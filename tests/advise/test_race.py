@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headwise.advise.plan.explain import comparison, rows
+from headwise.advise.plan.explain import comparison, reasons, rows
 from headwise.advise.plan.race import (
     FEWER,
     FEWEST,
@@ -48,6 +48,23 @@ def test_a_clearly_better_candidate_wins_with_its_true_advantage_in_the_interval
         covered += against.low <= -0.05 <= against.high
         assert against.high < 0
     assert covered >= 33  # 95 % of 40 is 38
+
+
+def test_what_is_said_of_the_winner_is_what_its_interval_says() -> None:
+    request = PlanRequest(layers=2, width=32, length=16, budget=8192)
+    scale = choose_scale(request, vocabulary=256, candidates=8, others=4)
+    met = set()
+    for trial in range(60):
+        _, measure = noisy({}, trial)
+        found = race(NAMES, measure, Rungs())  # type: ignore[arg-type]
+        if found.winner == UNIFORM or not found.fresh_seeds:
+            continue
+        against, said = comparison(found), " ".join(reasons(found, scale, NAMES))
+        told = against.low > 0, against.high < 0
+        met.add(told)
+        assert ("cannot be told from uniform" in said) == (told == (False, False))
+        assert ("worse than uniform" in said) == (told == (True, False))
+    assert (False, False) in met
 
 
 def test_among_equals_the_interval_is_not_flattered_by_the_choice() -> None:

@@ -14,6 +14,14 @@ Run = Callable[[str], tuple[int, str, str]]
 PLAN = "plan --layers 6 --width 384 --length 256 --budget 3538944"
 
 
+def test_the_default_speaks_of_the_layers_that_it_has(run: Run) -> None:
+    _, one, _ = run("plan --layers 1 --width 64 --length 32 --budget 20000 --intrinsic-dim 8")
+    assert "layer is preferred" not in one  # there is no other
+    _, more, _ = run("plan --layers 4 --width 64 --length 2 --budget 200000 --intrinsic-dim 3")
+    assert "has 6 heads" in more
+    assert "needs 3 or more" in " ".join(more.split())
+
+
 def test_the_default_is_said_to_be_only_theory(tmp_path: Path, run: Run) -> None:
     code, out, _ = run(PLAN)
     assert code == 0
