@@ -7,6 +7,7 @@ from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite, LinearPart
 from headwise.pretrained.model.contexts import context_maps, value_map
+from headwise.pretrained.model.projections import pivoted
 from headwise.pretrained.plan.reductions import Factor, LayerReductions, pair_maps
 from headwise.pretrained.plan.shapes import GroupShape, LayerLayout, LayerShape, buckets, kept_order
 
@@ -30,6 +31,9 @@ def cut_layer(site: AttentionSite, reductions: LayerReductions, shape: LayerShap
     names = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
     state: State = {}
     for role, parts in projections.items():
+        if shape.pivoted and len(parts) == 2:
+            parts, order = pivoted(*parts)
+            state |= {} if order is None else {f"{names[role]}.order": order}
         for index, affine in enumerate(parts):
             name = names[role] if len(parts) == 1 else f"{names[role]}.{index}"
             state[f"{name}.weight"] = affine.weight.float().contiguous()

@@ -14,7 +14,11 @@ from headwise.core.errors import require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.plan.counts import cache_elements, original_parameters
+from headwise.pretrained.plan.counts import (
+    cache_elements,
+    original_parameters,
+    product_size,
+)
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
 from headwise.theory.allocation import Item, choose
@@ -137,15 +141,14 @@ def _factor_decisions(
     ):
         assert curve is not None
         rows = heads * site.head_dim
-        step = max(1, rows // 36)
-        ranks = [
-            rank
+        step, dense = max(1, rows // 36), rows * (site.hidden + bias)
+        sizes = {
+            rank: product_size(site.hidden, rows, rank, pivoted=True) + rows
             for rank in range(step, len(curve), step)
-            if rank * (rows + site.hidden) < rows * site.hidden
-        ]
-        costs = [rank * (rows + site.hidden) + rows for rank in ranks]
+        }
+        ranks = [rank for rank, size in sizes.items() if size < dense]
         item = Item(
-            np.array([*costs, rows * (site.hidden + bias)], dtype=float),
+            np.array([*(sizes[rank] for rank in ranks), dense], dtype=float),
             np.array([*(curve[rank] for rank in ranks), 0.0]),
         )
         decisions.append(_Decision(item, layer, None, role, [*ranks, None]))
@@ -183,6 +186,7 @@ def _shapes(
             query_rank=rank.get("query_rank"),
             key_rank=rank.get("key_rank"),
             padded=padded,
+            pivoted=any(rank.values()),
         )
         for parts, rank in zip(groups, ranks, strict=True)
     )

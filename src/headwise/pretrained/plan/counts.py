@@ -48,12 +48,15 @@ def parameters(
         ),
     ):
         mean = means and rank is not None and not factored  # of what a shared factor loses
-        count += _product(inputs, outputs, rank) + outputs * (bias or mean)
+        count += product_size(inputs, outputs, rank, shape.pivoted) + outputs * (bias or mean)
     return count
 
 
-def _product(inputs: int, outputs: int, rank: int | None) -> int:
-    return inputs * outputs if rank is None else rank * (inputs + outputs)
+def product_size(inputs: int, outputs: int, rank: int | None, pivoted: bool) -> int:
+    """Numbers of a dense matrix, or of two factors of it; see `LayerShape`."""
+    if rank is None or (pivoted and rank >= outputs):
+        return inputs * outputs
+    return rank * (inputs + outputs - pivoted * rank)
 
 
 def _gains(site: AttentionSite, shape: LayerShape) -> int:
@@ -87,10 +90,10 @@ def flops_per_token(site: AttentionSite, shape: LayerShape, context: int) -> int
     """Multiply–adds times two for one token that attends to `context` others."""
     queries, keys, values, contexts = widths(site, shape)
     projections = (
-        _product(site.hidden, queries, shape.query_rank)
-        + _product(site.hidden, keys, shape.key_rank)
-        + _product(site.hidden, values, shape.value_rank)
-        + _product(contexts, site.hidden, shape.output_rank)
+        product_size(site.hidden, queries, shape.query_rank, shape.pivoted)
+        + product_size(site.hidden, keys, shape.key_rank, shape.pivoted)
+        + product_size(site.hidden, values, shape.value_rank, False)
+        + product_size(contexts, site.hidden, shape.output_rank, False)
     )
     scored = sum(len(group.heads) * group.qk_dim for group in shape.groups)
     return 2 * (projections + context * (scored + contexts))

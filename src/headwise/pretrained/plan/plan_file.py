@@ -125,6 +125,7 @@ def _check_ranks(shape: LayerShape, site: AttentionSite) -> None:
             all(group.qk_dim == site.head_dim for group in shape.groups if group.heads),
             f"{name} cannot be combined with a reduced qk_dim",
         )
+    require(not (shape.pivoted and everywhere), "pivoted is for query_rank and key_rank alone")
     require(
         everywhere or (shape.value_rank is None and shape.output_rank is None),
         "value_rank and output_rank go together",

@@ -26,6 +26,8 @@ class LayerShape:
     A shared factor writes all heads' query (or key) rows as one product B·A of inner rank
     `query_rank` (`key_rank`), before the head split: RoPE is untouched, parameters shrink, the
     cache does not. `value_rank` and `output_rank` do the same to the values and the output.
+    `pivoted`: of all B·A that are the same map, the one in which some rows of B are those of the
+    identity. They need not be stored, so rank r of an n × m matrix takes r (n + m − r) numbers.
 
     `padded`: all heads are computed in one call, with zeros up to the largest, in the cache too.
     That is faster; not padded, heads of different sizes take a call each and no byte of cache is
@@ -40,6 +42,7 @@ class LayerShape:
     value_rank: int | None = None
     output_rank: int | None = None
     fused: bool = False
+    pivoted: bool = False
 
 
 @spec
