@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
-from headwise.pretrained.model.projections import output_projection, projection, refuse_stock
+from headwise.pretrained.model.projections import input_projections, output_projection, refuse_stock
 from headwise.pretrained.model.softmax import eager_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
@@ -45,7 +45,7 @@ class CompressedAttention(nn.Module):
         self.value_widths = [b.value_width for b in heads]
         self._order_heads(layout)
 
-        shape, biases, form = layout.shape, layout.biases, layout.shape.pivoted
+        shape, biases = layout.shape, layout.biases
         hidden, queries, keys = site.hidden, sum(self.query_widths), sum(self.key_widths)
         self.whole_norm = site.norm is not None and site.norm.whole_layer
         if self.whole_norm:  # every head takes part in the norm, kept or not
@@ -56,9 +56,8 @@ class CompressedAttention(nn.Module):
             self.fused_widths = [queries + keys, values]
             self.qkv_proj = nn.Linear(hidden, queries + keys + values, bias="query" in biases)
         else:
-            self.q_proj = projection(hidden, queries, "query" in biases, shape.query_rank, form)
-            self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank, form)
-            self.v_proj = projection(hidden, values, "value" in biases, shape.value_rank)
+            made = input_projections(site, layout, queries, keys, values)
+            self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
         refuse_stock(self, site)

@@ -1,16 +1,13 @@
-"""The linear maps of a reduced layer: dense, or the product of two thin ones.
-
-A product B·A of inner rank r is the same as (B G)·(G⁻¹ A) for every r × r matrix G. With G⁻¹ some r
-rows of B, those rows become the identity's and r² numbers less are to be stored.
-"""
+"""The linear maps of a reduced layer: dense, or the product of two thin ones."""
 
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from headwise.pretrained.adapters import AttentionSite, LinearPart
-from headwise.pretrained.plan.shapes import LayerLayout
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.model.pivots import Pivoted, PivotedHeads
+from headwise.pretrained.plan.shapes import LayerLayout, kept_order, keys_hold_identities
 
 
 class Factored(nn.Sequential):
@@ -24,46 +21,6 @@ class Factored(nn.Sequential):
         )
 
 
-class Pivoted(nn.Sequential):
-    """Some outputs by a thin map, the others from those; then all in their `order`."""
-
-    order: Tensor
-
-    def __init__(self, inputs: int, outputs: int, rank: int, bias: bool) -> None:
-        first = nn.Linear(inputs, rank, bias=bias)
-        super().__init__(first, nn.Linear(rank, outputs - rank, bias=bias))
-        self.register_buffer("order", torch.arange(outputs))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Pivots, what follows from them, each at its place."""
-        first, others = cast("list[nn.Linear]", list(self._modules.values()))
-        pivots = nn.functional.linear(inputs, first.weight, first.bias)
-        follow = nn.functional.linear(pivots, others.weight, others.bias)
-        return torch.cat([pivots, follow], dim=-1).index_select(-1, self.order)
-
-
-def pivoted(thin: LinearPart, wide: LinearPart) -> tuple[list[LinearPart], Tensor | None]:
-    """The product wide·thin as the weights and the order of a `Pivoted`, or dense (of few heads).
-
-    Pivots are chosen by QR with column pivoting, one after the other the row that is farthest from
-    what the rows before span, so that the others follow from them by small numbers.
-    """
-    from scipy.linalg import qr
-
-    rank, product = thin.weight.shape[0], wide.weight @ thin.weight
-    if rank >= len(product):
-        return [LinearPart(product, wide.bias)], None
-    basis = torch.linalg.qr(wide.weight).Q
-    _, columns = qr(basis.T.cpu().numpy(), mode="r", pivoting=True)
-    order = torch.from_numpy(columns).to(product.device, torch.long)
-    pivots, rest = order[:rank], order[rank:]
-    follow = torch.linalg.solve(basis[pivots].T, basis[rest].T).T
-    first = later = None
-    if wide.bias is not None:
-        first, later = wide.bias[pivots], wide.bias[rest] - follow @ wide.bias[pivots]
-    return [LinearPart(product[pivots], first), LinearPart(follow, later)], order.argsort()
-
-
 def projection(
     inputs: int, outputs: int, bias: bool, rank: int | None, pivoted: bool = False
 ) -> nn.Module:
@@ -73,6 +30,22 @@ def projection(
     if pivoted:
         return Pivoted(inputs, outputs, rank, bias)
     return Factored(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
+
+
+def input_projections(
+    site: AttentionSite, layout: LayerLayout, queries: int, keys: int, values: int
+) -> tuple[nn.Module, nn.Module, nn.Module]:
+    """From the hidden state to so many queries, keys and values."""
+    shape, biases, hidden = layout.shape, layout.biases, site.hidden
+    kept = [shape.groups[index] for index in kept_order(shape)]
+    query = projection(hidden, queries, "query" in biases, shape.query_rank, shape.pivoted)
+    if keys_hold_identities(site, shape):
+        key: nn.Module = PivotedHeads(hidden, [group.qk_dim for group in kept])
+    else:
+        key = projection(hidden, keys, "key" in biases, shape.key_rank, shape.pivoted)
+    if shape.pivoted_heads:
+        return query, key, PivotedHeads(hidden, [group.v_dim for group in kept])
+    return query, key, projection(hidden, values, "value" in biases, shape.value_rank)
 
 
 def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Module:

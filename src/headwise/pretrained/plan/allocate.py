@@ -20,7 +20,7 @@ from headwise.pretrained.plan.counts import (
     product_size,
 )
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape, identity
 from headwise.theory.allocation import Item, choose
 
 
@@ -118,9 +118,11 @@ def _decisions(
                 costs.append(qk_dim + v_dim)
             else:
                 cost = v_dim * site.hidden * (1 + site.group_size)
+                cost -= _pivots_heads(site) * identity(site.hidden, v_dim) ** 2
                 if not shared:
                     cost += qk_dim * site.hidden * (1 + site.group_size)
                     cost += qk_dim * (site.group_size * bias + key_bias)
+                    cost -= _pivots_heads(site) * identity(site.hidden, qk_dim) ** 2
                 costs.append(cost)
             losses.append(float(curves.queries[group][qk_dim] + curves.values[group][v_dim]))
         item = Item(np.array(costs), np.array(losses))
@@ -128,6 +130,11 @@ def _decisions(
     if shared:
         decisions += _factor_decisions(site, layer, curves, bias)
     return _keep_one(decisions)
+
+
+def _pivots_heads(site: AttentionSite) -> bool:
+    """Not in a decoder: it would write a matrix out for every token."""
+    return not site.causal
 
 
 def _factor_decisions(
@@ -187,8 +194,9 @@ def _shapes(
             key_rank=rank.get("key_rank"),
             padded=padded,
             pivoted=any(rank.values()),
+            pivoted_heads=padded and _pivots_heads(site),
         )
-        for parts, rank in zip(groups, ranks, strict=True)
+        for site, parts, rank in zip(measurement.sites, groups, ranks, strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """What a layer shape costs: parameters, key–value cache, floating-point operations."""
 
 from headwise.pretrained.adapters import AttentionSite, AttentionWeights
-from headwise.pretrained.plan.shapes import LayerShape, buckets
+from headwise.pretrained.plan.shapes import LayerShape, buckets, identity, keys_hold_identities
 
 
 def original_parameters(weights: AttentionWeights) -> int:
@@ -35,7 +35,7 @@ def parameters(
     biased = weights.output.bias is not None or weights.value.bias is not None
     factored = shape.value_rank is not None or shape.output_rank is not None
     reduced = contexts < site.heads * site.head_dim
-    count = _gains(site, shape)
+    count = _gains(site, shape) - _identities(site, shape)
     for inputs, outputs, rank, bias in (
         (site.hidden, queries, shape.query_rank, weights.query.bias is not None),
         (site.hidden, keys, shape.key_rank, weights.key.bias is not None and site.rotary),
@@ -57,6 +57,16 @@ def product_size(inputs: int, outputs: int, rank: int | None, pivoted: bool) -> 
     if rank is None or (pivoted and rank >= outputs):
         return inputs * outputs
     return rank * (inputs + outputs - pivoted * rank)
+
+
+def _identities(site: AttentionSite, shape: LayerShape) -> int:
+    """What `pivoted_heads` saves."""
+    if not shape.pivoted_heads:
+        return 0
+    kept = [group for group in shape.groups if group.heads]
+    sizes = [group.v_dim for group in kept]
+    sizes += [group.qk_dim for group in kept] if keys_hold_identities(site, shape) else []
+    return sum(identity(site.hidden, size) ** 2 for size in sizes)
 
 
 def _gains(site: AttentionSite, shape: LayerShape) -> int:
