@@ -1,9 +1,12 @@
 """Why training supports no answer: each obstacle in a sentence, with what would settle it."""
 
+from math import exp
+
 from headwise.advise.probe.calibration import (
     AS_GOOD,
     LARGEST_FLOOR,
     LARGEST_FLOOR_OF_LABELS,
+    LOTTERY,
     NOTHING_LEARNT,
     ONE_IS_CLOSE,
     SMALL_FLOOR,
@@ -134,6 +137,19 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
         f"constant's error, which would do for most ends, but {more} heads lower it {gain:.0f}×: "
         "there may be a feature of little weight that needs a head of its own",
         "the function itself, or targets from which the main part is subtracted",
+    )
+
+
+def lottery(reading: CurveReading) -> Obstacle | None:
+    """Fewer heads can do nothing that more cannot. Where they learn far more all the same, what
+    one number of heads learns and another does not is chance, and no evidence of heads.
+    """
+    if reading.heads == 1 or reading.erratic < LOTTERY:
+        return None
+    return (
+        f"networks of more heads left {exp(reading.erratic):.0f}× as much as networks of fewer: "
+        f"what is learnt is a matter of chance, and fewer than {reading.heads} heads may do",
+        "the function itself, more samples, or targets without heavy tails",
     )
 
 
