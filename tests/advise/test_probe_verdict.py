@@ -97,9 +97,15 @@ def test_heads_that_a_mean_beats_do_not_say_how_wide_they_are() -> None:
 
 
 def test_a_feature_of_little_weight_is_not_overlooked() -> None:
-    """Two maxima with weights 1 and 0.01: one head leaves 1e-4, two heads 6e-6."""
+    """Two maxima with weights 1 and 0.01: one head leaves 1e-4, two heads 6e-6. Of max x + y_1 it
+    leaves 3e-4, two leave 3e-6 though their scores are alike.
+    """
     weak = {1: 1e-4, 2: 6e-6, 3: 6e-6, 4: 7e-6}
     assert _judged(weak, pooled=0.3) is None
+    errors = {1: 3e-4, 2: 3e-6, 3: 3e-6, 4: 3e-6}
+    read_along = Descent(DescentPlan(0, 2, 4), errors, errors, likeness={2: 0.82})
+    found = transition.Transition((read_along,) * 2, 4, 2.7e-3)
+    assert judge_training(found, Clock(1.0))[0] is None
     sharpened = _judged({1: 2e-5, 2: 9e-6, 3: 6e-6, 4: 6e-6}, pooled=0.3)
     assert sharpened is not None
     assert sharpened.heads == 1
@@ -116,18 +122,20 @@ def _of(*descents: dict[int, float], pooled: float) -> transition.Transition:
 
 
 def test_what_chance_learns_is_no_evidence_of_heads() -> None:
-    """A kurtosis is one average. Eight wide heads left 0.1 of it, two of them 5e-3."""
-    steady = {1: 0.063, 2: 7e-4, 3: 7e-4, 4: 7e-4}
-    fickle = {1: 0.063, 2: 5e-3, 3: 0.1, 4: 0.1}
+    """A kurtosis is one average. Eight wide heads left 0.1 of it, two of them 5e-3; twelve narrow
+    ones 1e-2, two of them 1e-3.
+    """
+    steady = {1: 0.4, 2: 7e-4, 3: 7e-4, 4: 7e-4}
+    narrow, wide = {1: 0.4, 2: 1.2e-3, 3: 1e-2, 4: 1e-2}, {1: 0.063, 2: 5e-3, 3: 0.1, 4: 0.1}
     verdict, _ = judge_training(_of(steady, steady, pooled=0.1), Clock(1.0))
     assert verdict is not None
     assert (verdict.heads, verdict.confidence > CONFIDENT) == (2, True)
-    verdict, obstacle = judge_training(_of(steady, fickle, pooled=0.1), Clock(1.0))
+    verdict, obstacle = judge_training(_of(steady, narrow, wide, pooled=0.1), Clock(1.0))
     assert verdict is None
     assert obstacle is not None
     assert "chance" in obstacle[0]
-    behind = {**steady, 3: 3.5e-3, 4: 3.5e-3}  # fourfold, as of a retrieval task now and then
-    verdict, _ = judge_training(_of(steady, behind, pooled=0.1), Clock(1.0))
+    # wide heads that were stuck at first, as of a retrieval task now and then
+    verdict, _ = judge_training(_of(steady, steady, wide, pooled=0.1), Clock(1.0))
     assert verdict is not None
     assert (verdict.heads, verdict.confidence < CONFIDENT) == (2, True)
 

@@ -37,7 +37,8 @@ LARGEST_FLOOR, LARGEST_FLOOR_OF_LABELS = 0.03, 0.4
 # many heads that learnt less than few of them show that training is a lottery: of either kind of
 # answers on the zoo's development seeds, about one in seven was wrong.
 UNEXPLAINED_CHANCE, ERRATIC_CHANCE = 0.88, 0.85
-ERRATIC, LOTTERY = log(3), log(8)  # how far many heads fall behind few: an answer's doubt, its end
+ERRATIC = log(3)  # as far do many heads fall behind few where it is chance what is learnt
+LOTTERY = 2  # descents of that kind: with one an answer is doubted, with two there is none
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class CurveReading:
     floor: float  # the smallest error, without the noise that is known
     agreement: float  # share of the descents that say the same
     solved: float = FLOOR  # an error that is as good as none
-    erratic: float = 0.0  # log of the factor by which more heads learnt less than fewer, at most
+    erratic: int = 0  # descents in which more heads learnt far less than fewer
 
     @property
     def stands_out(self) -> bool:
@@ -68,7 +69,7 @@ class CurveReading:
         most = MOST
         if self.heads == 1 and self.solved == FLOOR and self.floor > LITTLE_LEFT:
             most = UNEXPLAINED_CHANCE
-        elif self.heads > 1 and self.erratic > ERRATIC:
+        elif self.heads > 1 and self.erratic:
             most = ERRATIC_CHANCE
         return min(most, 1 / (1 + exp(-score)))
 

@@ -5,6 +5,7 @@ from math import inf, log
 
 from headwise.advise.probe.calibration import (
     AS_GOOD,
+    ERRATIC,
     LARGEST_FLOOR,
     MOST_REST,
     MUCH_LEFT,
@@ -211,9 +212,7 @@ class Transition:
 
     @property
     def attained(self) -> dict[int, float]:
-        """The errors by number of heads, where more heads are never worse: what fewer have learnt
-        they can do as well.
-        """
+        """The errors by number of heads, where more can do what fewer have learnt."""
         least, found = inf, {}
         for heads in sorted(self.errors()):
             least = min(least, self.reached(heads) or 0.0)
@@ -221,9 +220,9 @@ class Transition:
         return found
 
     @property
-    def erratic(self) -> float:
-        """The log of the factor by which more heads learnt less than fewer on one way down."""
-        return max((each.erratic(self.solved) for each in self.descents), default=0.0)
+    def erratic(self) -> int:
+        """Descents in which many heads learnt far less than few."""
+        return sum(each.erratic(self.solved) > ERRATIC for each in self.descents)
 
     @property
     def best(self) -> float:
