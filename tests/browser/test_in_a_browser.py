@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,22 @@ def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Pat
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 3"
         tab.locator("#measure").select_option("size_at_1pct")
         assert tab.locator("#L1H2").inner_text() == "10"
+
+
+def test_a_head_of_a_large_map_is_seen_whole_and_its_numbers_stay_apart(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    box = "each => { const {top, bottom, left, right} = each.getBoundingClientRect(); return "
+    with opened(browser, pages["large map"], "#L20H20") as tab:
+        top, left = tab.locator("#L20H20").evaluate(f"{box}[top, left]; }}")
+        header = tab.locator(".grid thead th").nth(20).evaluate(f"{box}[bottom, right]; }}")
+        row = tab.locator(".grid tbody th").nth(20).evaluate(f"{box}[bottom, right]; }}")
+        assert header[0] <= top  # it stays where it is while the rows move under it
+        assert row[1] <= left
+        numbers = tab.locator("#pinned .curve text[text-anchor=middle]")
+        ends = [numbers.nth(i).evaluate(f"{box}[left, right]; }}") for i in range(numbers.count())]
+        assert len(ends) >= 4
+        assert all(a[1] < b[0] for a, b in pairwise(ends)), ends
 
 
 def test_the_calculator_computes_what_the_theory_does(browser: Any, pages: dict[str, Path]) -> None:
