@@ -73,7 +73,7 @@ function pin(name) {
   if (head.twin !== null) { const p = add("p", "Its twin, the head whose output is most like its own: "); const a = add("a", `layer ${head.layer}, head ${head.twin}`, p); a.href = `#L${head.layer}H${head.twin}`; a.className = "twin"; }
   const figures = add("div", ""); figures.className = "small-figures";
   const spectrum = heads.spectra[name], reach = heads.reach[name];
-  figures.innerHTML = curve(heads.curves[name]) + bars("Spectrum of its query–key form, relative to the largest", spectrum, spectrum?.map((_, i) => i + 1), true) + bars("Share of its attention, by distance in tokens", reach, heads.distances, false);
+  figures.innerHTML = curve(heads.curves[name]) + bars("Spectrum of its query–key form, relative to the largest", spectrum, spectrum?.map((_, i) => i + 1), true) + bars("Share of its attention, by distance in tokens; a bar begins at its number", reach, heads.distances, false);
   if (heads.texts.some((text, number) => attention(number, head.layer))) { add("h4", "Attention on texts: point at a token to see where it looks"); texts(head, add); }
   const list = add("dl", "");
   for (const [title, value] of Object.entries(head.numbers)) { add("dt", title, list); add("dd", value, list); }
