@@ -12,7 +12,7 @@ from small_models import small_material, small_model
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Budget, make_plan, measure_model
-from headwise.pretrained.checks import check_share
+from headwise.pretrained.plan.goal import check_share
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -75,6 +75,7 @@ def test_a_plan_far_from_what_was_asked_for_is_refused() -> None:
         ({"keep": 0.001}, r"the least is \d+\.\d+%"),
         ({"keep": 0.001, "method": "taylor"}, "would remove every head"),
         ({"keep": 0.02, "fast": True}, "with one size a layer"),
+        ({"keep": 0.02, "method": "svd-llm"}, "too small for such a share"),
         ({"kv_bytes": 10**9}, "this model uses 384 bytes"),
     ],
 )

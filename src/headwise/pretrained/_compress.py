@@ -10,7 +10,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_model, check_share, ruins
+from headwise.pretrained.checks import check_finite, check_model, ruins
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -21,7 +21,7 @@ from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
-from headwise.pretrained.plan.goal import Goal, check_reachable, opened_plan
+from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of

@@ -7,12 +7,6 @@ import torch
 
 from headwise.core.errors import InputError, require
 from headwise.pretrained._evaluate import Evaluation
-from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.plan.allocate import total
-from headwise.pretrained.plan.counts import shape_cost
-from headwise.pretrained.plan.plan_file import CompressionPlan
-
-_NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
 
 
 def check_model(model: Any) -> None:
@@ -29,24 +23,6 @@ def check_model(model: Any) -> None:
             bool(torch.isfinite(parameter.detach().sum())) or bool(parameter.isfinite().all()),
             f"the model's weight {name} has numbers that are not finite: the checkpoint is broken",
         )
-
-
-def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
-    """Refuse a plan that keeps much less than was asked for, or more: it answers no question."""
-    if plan.budget is None or "fraction" not in plan.budget:
-        return
-    asked, counts = float(plan.budget["fraction"]), str(plan.budget["counts"])
-    parts = zip(measurement.sites, plan.layers, measurement.reductions, strict=True)
-    cost = sum(shape_cost(site, shape, layer.weights, counts) for site, shape, layer in parts)
-    kept = cost / total(measurement, counts)
-    coarse = plan.method != "fisher" or plan.budget.get("uniform") or plan.budget.get("fast")
-    least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
-    require(
-        least <= kept <= asked * 1.02 + 0.005,
-        f"{asked:.1%} of the attention's {counts} were asked for and the plan keeps {kept:.1%}: "
-        "the measurement found no use in what it dropped, or the model is too small for such a "
-        "share; nothing is written",
-    )
 
 
 def ruins(evaluation: Evaluation) -> list[str]:

@@ -1,9 +1,13 @@
 """Why training supports no answer: each obstacle in a sentence, with what would settle it."""
 
+from math import exp
+
 from headwise.advise.probe.calibration import (
     AS_GOOD,
+    ERRATIC,
     LARGEST_FLOOR,
     LARGEST_FLOOR_OF_LABELS,
+    LOTTERY,
     NOTHING_LEARNT,
     ONE_IS_CLOSE,
     SMALL_FLOOR,
@@ -16,6 +20,7 @@ OVERFIT = 0.25  # training error below this share of the held-out error is overf
 # Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if
 # several are. A sharp log-sum-exp has its largest step at two heads, and a 10-fold one after it.
 HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
+REFINED_GAIN = 30.0  # nor does a second head that chooses as the first does gain more than that
 _DEEPER = "less noise, more samples, or a deeper network"
 
 Obstacle = tuple[str, str]
@@ -124,7 +129,7 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
     """
     gain, errors = transition.hidden_gain(heads), transition.errors()
     enough = HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL
-    refined = heads == 1 and transition.one_feature
+    refined = heads == 1 and transition.one_feature and gain < REFINED_GAIN
     little = gain < enough and (heads > 1 or transition.catches_up)
     if transition.labels or refined or little:
         return None
@@ -134,6 +139,20 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
         f"constant's error, which would do for most ends, but {more} heads lower it {gain:.0f}×: "
         "there may be a feature of little weight that needs a head of its own",
         "the function itself, or targets from which the main part is subtracted",
+    )
+
+
+def lottery(reading: CurveReading) -> Obstacle | None:
+    """Fewer heads can do nothing that more cannot. Where they learn far more all the same, what
+    one number of heads learns and another does not is chance, and no evidence of heads.
+    """
+    if reading.heads == 1 or reading.erratic < LOTTERY:
+        return None
+    return (
+        f"on {reading.erratic} ways from many heads to few the many left at least "
+        f"{exp(ERRATIC):.0f} times what the few did: what is learnt is a matter of chance, and "
+        f"fewer than {reading.heads} heads may do",
+        "the function itself, more samples, or targets without heavy tails",
     )
 
 

@@ -1,12 +1,13 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import CurveReading
+from headwise.advise.probe.calibration import UNEXPLAINED_CHANCE, CurveReading
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.obstacles import (
     Obstacle,
     beaten,
     hidden_feature,
+    lottery,
     read_along,
     shown_errors,
     slope,
@@ -49,6 +50,7 @@ def judge_training(
     if transition.averages_merge and transition.verdict.heads <= 2:
         verdict = HeadVerdict({1: 1.0}).doubted(_one(transition).chance, transition.most_heads)
         return _likely(verdict, transition)
+    contested = transition.contested
     if transition.by_features:
         transition = transition.in_haste
     verdict = transition.verdict
@@ -60,6 +62,7 @@ def judge_training(
     obstacle = (
         slope(transition, reading)
         or summary(reading)
+        or lottery(reading)
         or hidden_feature(transition, heads)
         or read_along(transition, heads)
         or softened(transition, heads)
@@ -68,6 +71,7 @@ def judge_training(
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
     chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
+    chance = min(chance, UNEXPLAINED_CHANCE) if contested else chance
     return _likely(verdict.doubted(chance, transition.most_heads), transition)
 
 

@@ -1,7 +1,8 @@
 """From errors by number of heads to an answer, an interval and a confidence; or a refusal.
 
 What h heads cost is c(h) = log(error with h heads / smallest error with more), where errors below
-FLOOR count as FLOOR, since they differ by the length of training alone. With the needed number D of
+FLOOR count as none, since they differ by the length of training alone, and differences that are
+small beside FLOOR count as little. With the needed number D of
 heads or more, nothing is lost: c is 0 up to the scatter of training. Below it every head is
 missed. So
 
@@ -83,10 +84,9 @@ def judge(errors: Mapping[int, float], most_heads: int, floor: float = FLOOR) ->
     Errors below `floor` are as good as none.
     """
     fewest = min(errors)
-    raised = {heads: max(error, floor) for heads, error in errors.items()}
     costs = {
-        heads: log(error / min(raised[more] for more in raised if more > heads))
-        for heads, error in raised.items()
+        heads: _cost(error, min(errors[more] for more in errors if more > heads), floor)
+        for heads, error in errors.items()
         if heads < most_heads
     }
     scores = {}
@@ -103,6 +103,11 @@ def from_count(count: int) -> HeadVerdict:
     """What a count of influential tokens says: it can miss features, it cannot invent them."""
     more = 0.005
     return HeadVerdict({count: 1 - 1.1 * more, count + 1: more, count + 2: 0.1 * more})
+
+
+def _cost(error: float, with_more: float, floor: float) -> float:
+    raised = max(error, floor) / max(with_more, floor)
+    return log(min(raised, (error + floor) / (with_more + floor)))
 
 
 def _enough(cost: float) -> float:

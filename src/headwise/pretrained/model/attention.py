@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
-from headwise.pretrained.model.projections import output_projection, projection, refuse_stock
+from headwise.pretrained.model.projections import input_projections, output_projection, refuse_stock
 from headwise.pretrained.model.softmax import eager_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
@@ -56,9 +56,8 @@ class CompressedAttention(nn.Module):
             self.fused_widths = [queries + keys, values]
             self.qkv_proj = nn.Linear(hidden, queries + keys + values, bias="query" in biases)
         else:
-            self.q_proj = projection(hidden, queries, "query" in biases, shape.query_rank)
-            self.k_proj = projection(hidden, keys, "key" in biases, shape.key_rank)
-            self.v_proj = projection(hidden, values, "value" in biases, shape.value_rank)
+            made = input_projections(site, layout, queries, keys, values)
+            self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
         refuse_stock(self, site)

@@ -7,8 +7,16 @@ from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite, LinearPart
 from headwise.pretrained.model.contexts import context_maps, value_map
+from headwise.pretrained.model.pivots import pivoted, pivoted_heads
 from headwise.pretrained.plan.reductions import Factor, LayerReductions, pair_maps
-from headwise.pretrained.plan.shapes import GroupShape, LayerLayout, LayerShape, buckets, kept_order
+from headwise.pretrained.plan.shapes import (
+    GroupShape,
+    LayerLayout,
+    LayerShape,
+    buckets,
+    kept_order,
+    keys_hold_identities,
+)
 
 State = dict[str, Tensor]
 
@@ -28,8 +36,11 @@ def cut_layer(site: AttentionSite, reductions: LayerReductions, shape: LayerShap
         **_value_output(site, reductions, shape),
     }
     names = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "o_proj"}
-    state: State = {}
+    state = _pivot_heads(site, shape, projections) if shape.pivoted_heads else {}
     for role, parts in projections.items():
+        if shape.pivoted and len(parts) == 2:
+            parts, order = pivoted(*parts)
+            state |= {} if order is None else {f"{names[role]}.order": order}
         for index, affine in enumerate(parts):
             name = names[role] if len(parts) == 1 else f"{names[role]}.{index}"
             state[f"{name}.weight"] = affine.weight.float().contiguous()
@@ -41,6 +52,30 @@ def cut_layer(site: AttentionSite, reductions: LayerReductions, shape: LayerShap
         state = _fused(state)
         biases = tuple({*biases, "query"} if "qkv_proj.bias" in state else biases)
     return CutLayer(LayerLayout(shape=shape, biases=biases), state)
+
+
+def _pivot_heads(
+    site: AttentionSite, shape: LayerShape, projections: dict[str, list[LinearPart]]
+) -> State:
+    """Put identities into values and keys, and what they were into outputs and queries."""
+    kept = [group for _, group in _kept(shape)]
+
+    def turned(role: str, sizes: list[int]) -> tuple[Tensor, Tensor]:
+        packed, pivots, turns = pivoted_heads(projections[role][0].weight, sizes)
+        projections[role] = [LinearPart(packed, None)]
+        pairs = zip(kept, turns, strict=True)
+        every = [turn for group, turn in pairs for _ in group.heads]
+        return pivots, torch.block_diag(*every)
+
+    pivots, turn = turned("value", [group.v_dim for group in kept])
+    output = projections["output"][0]
+    projections["output"] = [LinearPart(output.weight @ turn, output.bias)]
+    state = {"v_proj.pivots": pivots}
+    if keys_hold_identities(site, shape):
+        pivots, turn = turned("key", [group.qk_dim for group in kept])
+        projections["query"] = [_mapped(turn.T, projections["query"][0])]
+        state["k_proj.pivots"] = pivots
+    return state
 
 
 def _fused(state: State) -> State:

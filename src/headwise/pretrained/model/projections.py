@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.plan.shapes import LayerLayout
+from headwise.pretrained.model.pivots import Pivoted, PivotedHeads
+from headwise.pretrained.plan.shapes import LayerLayout, kept_order, keys_hold_identities
 
 
 class Factored(nn.Sequential):
@@ -20,11 +21,31 @@ class Factored(nn.Sequential):
         )
 
 
-def projection(inputs: int, outputs: int, bias: bool, rank: int | None) -> nn.Module:
+def projection(
+    inputs: int, outputs: int, bias: bool, rank: int | None, pivoted: bool = False
+) -> nn.Module:
     """Dense, or the product of two thin factors."""
-    if rank is None:
+    if rank is None or (pivoted and rank >= outputs):
         return nn.Linear(inputs, outputs, bias=bias)
+    if pivoted:
+        return Pivoted(inputs, outputs, rank, bias)
     return Factored(nn.Linear(inputs, rank, bias=False), nn.Linear(rank, outputs, bias=bias))
+
+
+def input_projections(
+    site: AttentionSite, layout: LayerLayout, queries: int, keys: int, values: int
+) -> tuple[nn.Module, nn.Module, nn.Module]:
+    """From the hidden state to so many queries, keys and values."""
+    shape, biases, hidden = layout.shape, layout.biases, site.hidden
+    kept = [shape.groups[index] for index in kept_order(shape)]
+    query = projection(hidden, queries, "query" in biases, shape.query_rank, shape.pivoted)
+    if keys_hold_identities(site, shape):
+        key: nn.Module = PivotedHeads(hidden, [group.qk_dim for group in kept])
+    else:
+        key = projection(hidden, keys, "key" in biases, shape.key_rank, shape.pivoted)
+    if shape.pivoted_heads:
+        return query, key, PivotedHeads(hidden, [group.v_dim for group in kept])
+    return query, key, projection(hidden, values, "value" in biases, shape.value_rank)
 
 
 def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Module:

@@ -14,9 +14,13 @@ from headwise.core.errors import require
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.plan.counts import cache_elements, original_parameters
+from headwise.pretrained.plan.counts import (
+    cache_elements,
+    original_parameters,
+    product_size,
+)
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape
+from headwise.pretrained.plan.shapes import GroupShape, LayerShape, full_shape, identity
 from headwise.theory.allocation import Item, choose
 
 
@@ -114,9 +118,11 @@ def _decisions(
                 costs.append(qk_dim + v_dim)
             else:
                 cost = v_dim * site.hidden * (1 + site.group_size)
+                cost -= _pivots_heads(site) * identity(site.hidden, v_dim) ** 2
                 if not shared:
                     cost += qk_dim * site.hidden * (1 + site.group_size)
                     cost += qk_dim * (site.group_size * bias + key_bias)
+                    cost -= _pivots_heads(site) * identity(site.hidden, qk_dim) ** 2
                 costs.append(cost)
             losses.append(float(curves.queries[group][qk_dim] + curves.values[group][v_dim]))
         item = Item(np.array(costs), np.array(losses))
@@ -124,6 +130,11 @@ def _decisions(
     if shared:
         decisions += _factor_decisions(site, layer, curves, bias)
     return _keep_one(decisions)
+
+
+def _pivots_heads(site: AttentionSite) -> bool:
+    """Not in a decoder: it would write a matrix out for every token."""
+    return not site.causal
 
 
 def _factor_decisions(
@@ -137,15 +148,14 @@ def _factor_decisions(
     ):
         assert curve is not None
         rows = heads * site.head_dim
-        step = max(1, rows // 36)
-        ranks = [
-            rank
+        step, dense = max(1, rows // 36), rows * (site.hidden + bias)
+        sizes = {
+            rank: product_size(site.hidden, rows, rank, pivoted=True) + rows
             for rank in range(step, len(curve), step)
-            if rank * (rows + site.hidden) < rows * site.hidden
-        ]
-        costs = [rank * (rows + site.hidden) + rows for rank in ranks]
+        }
+        ranks = [rank for rank, size in sizes.items() if size < dense]
         item = Item(
-            np.array([*costs, rows * (site.hidden + bias)], dtype=float),
+            np.array([*(sizes[rank] for rank in ranks), dense], dtype=float),
             np.array([*(curve[rank] for rank in ranks), 0.0]),
         )
         decisions.append(_Decision(item, layer, None, role, [*ranks, None]))
@@ -183,8 +193,10 @@ def _shapes(
             query_rank=rank.get("query_rank"),
             key_rank=rank.get("key_rank"),
             padded=padded,
+            pivoted=any(rank.values()),
+            pivoted_heads=padded and _pivots_heads(site),
         )
-        for parts, rank in zip(groups, ranks, strict=True)
+        for site, parts, rank in zip(measurement.sites, groups, ranks, strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """What a layer shape costs: parameters, key–value cache, floating-point operations."""
 
 from headwise.pretrained.adapters import AttentionSite, AttentionWeights
-from headwise.pretrained.plan.shapes import LayerShape, buckets
+from headwise.pretrained.plan.shapes import LayerShape, buckets, identity, keys_hold_identities
 
 
 def original_parameters(weights: AttentionWeights) -> int:
@@ -35,7 +35,7 @@ def parameters(
     biased = weights.output.bias is not None or weights.value.bias is not None
     factored = shape.value_rank is not None or shape.output_rank is not None
     reduced = contexts < site.heads * site.head_dim
-    count = _gains(site, shape)
+    count = _gains(site, shape) - _identities(site, shape)
     for inputs, outputs, rank, bias in (
         (site.hidden, queries, shape.query_rank, weights.query.bias is not None),
         (site.hidden, keys, shape.key_rank, weights.key.bias is not None and site.rotary),
@@ -48,12 +48,25 @@ def parameters(
         ),
     ):
         mean = means and rank is not None and not factored  # of what a shared factor loses
-        count += _product(inputs, outputs, rank) + outputs * (bias or mean)
+        count += product_size(inputs, outputs, rank, shape.pivoted) + outputs * (bias or mean)
     return count
 
 
-def _product(inputs: int, outputs: int, rank: int | None) -> int:
-    return inputs * outputs if rank is None else rank * (inputs + outputs)
+def product_size(inputs: int, outputs: int, rank: int | None, pivoted: bool) -> int:
+    """Numbers of a dense matrix, or of two factors of it; see `LayerShape`."""
+    if rank is None or (pivoted and rank >= outputs):
+        return inputs * outputs
+    return rank * (inputs + outputs - pivoted * rank)
+
+
+def _identities(site: AttentionSite, shape: LayerShape) -> int:
+    """What `pivoted_heads` saves."""
+    if not shape.pivoted_heads:
+        return 0
+    kept = [group for group in shape.groups if group.heads]
+    sizes = [group.v_dim for group in kept]
+    sizes += [group.qk_dim for group in kept] if keys_hold_identities(site, shape) else []
+    return sum(identity(site.hidden, size) ** 2 for size in sizes)
 
 
 def _gains(site: AttentionSite, shape: LayerShape) -> int:
@@ -87,10 +100,10 @@ def flops_per_token(site: AttentionSite, shape: LayerShape, context: int) -> int
     """Multiply–adds times two for one token that attends to `context` others."""
     queries, keys, values, contexts = widths(site, shape)
     projections = (
-        _product(site.hidden, queries, shape.query_rank)
-        + _product(site.hidden, keys, shape.key_rank)
-        + _product(site.hidden, values, shape.value_rank)
-        + _product(contexts, site.hidden, shape.output_rank)
+        product_size(site.hidden, queries, shape.query_rank, shape.pivoted)
+        + product_size(site.hidden, keys, shape.key_rank, shape.pivoted)
+        + product_size(site.hidden, values, shape.value_rank, False)
+        + product_size(contexts, site.hidden, shape.output_rank, False)
     )
     scored = sum(len(group.heads) * group.qk_dim for group in shape.groups)
     return 2 * (projections + context * (scored + contexts))

@@ -12,10 +12,14 @@ from headwise.pretrained.adapters import attention_sites, read_weights
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement, identity
 from headwise.pretrained.plan.allocate import Budget, total
+from headwise.pretrained.plan.counts import shape_cost
 from headwise.pretrained.plan.from_allocation import from_allocation
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, check_plan, read_plan
 from headwise.pretrained.plan.reductions import LayerReductions
+
+_BY_SIZE = ("svd-llm", "modegpt", "uniform-svd")  # their shapes follow from the share alone
+_NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +93,28 @@ def check_reachable(goal: Goal, model: Any) -> None:
     if goal.method in ("taylor", "prune-heads"):
         goal = replace(goal, method="random")
     blank = _unmeasured(model)
-    check_plan(goal.plan_for(model, blank), blank.identity, blank.sites)
+    plan = goal.plan_for(model, blank)
+    check_plan(plan, blank.identity, blank.sites)
+    if goal.plan is None and goal.method in _BY_SIZE:
+        check_share(plan, blank)
+
+
+def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
+    """Refuse a plan that keeps much less than was asked for, or more: it answers no question."""
+    if plan.budget is None or "fraction" not in plan.budget:
+        return
+    asked, counts = float(plan.budget["fraction"]), str(plan.budget["counts"])
+    parts = zip(measurement.sites, plan.layers, measurement.reductions, strict=True)
+    cost = sum(shape_cost(site, shape, layer.weights, counts) for site, shape, layer in parts)
+    kept = cost / total(measurement, counts)
+    coarse = plan.method != "fisher" or plan.budget.get("uniform") or plan.budget.get("fast")
+    least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
+    require(
+        least <= kept <= asked * 1.02 + 0.005,
+        f"{asked:.1%} of the attention's {counts} were asked for and the plan keeps {kept:.1%}: "
+        "what was measured found no use in the rest, or the model is too small for such a share; "
+        "nothing is written",
+    )
 
 
 def _unmeasured(model: Any) -> Measurement:

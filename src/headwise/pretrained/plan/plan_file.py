@@ -99,6 +99,7 @@ def check_shape(shape: LayerShape, site: AttentionSite) -> None:
             and not site.cross
             and len({(g.qk_dim, g.v_dim, len(g.heads)) for g in kept}) == 1
             and (shape.query_rank, shape.key_rank, shape.value_rank) == (None, None, None)
+            and not shape.pivoted_heads
         ),
         "fused is for heads of one size, dense, without a norm or a second sequence",
     )
@@ -125,6 +126,10 @@ def _check_ranks(shape: LayerShape, site: AttentionSite) -> None:
             all(group.qk_dim == site.head_dim for group in shape.groups if group.heads),
             f"{name} cannot be combined with a reduced qk_dim",
         )
+    require(
+        not everywhere or not (shape.pivoted or shape.pivoted_heads),
+        "pivoted and pivoted_heads do not go with value_rank and output_rank",
+    )
     require(
         everywhere or (shape.value_rank is None and shape.output_rank is None),
         "value_rank and output_rank go together",

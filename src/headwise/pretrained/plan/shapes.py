@@ -26,6 +26,10 @@ class LayerShape:
     A shared factor writes all heads' query (or key) rows as one product B·A of inner rank
     `query_rank` (`key_rank`), before the head split: RoPE is untouched, parameters shrink, the
     cache does not. `value_rank` and `output_rank` do the same to the values and the output.
+    `pivoted`: of all B·A that are the same map, the one in which some rows of B are those of the
+    identity. They need not be stored, so rank r of an n × m matrix takes r (n + m − r) numbers.
+    `pivoted_heads`: the same of each key head's values, whose product with the outputs counts, and
+    without RoPE of its keys, whose product with the queries counts.
 
     `padded`: all heads are computed in one call, with zeros up to the largest, in the cache too.
     That is faster; not padded, heads of different sizes take a call each and no byte of cache is
@@ -40,6 +44,8 @@ class LayerShape:
     value_rank: int | None = None
     output_rank: int | None = None
     fused: bool = False
+    pivoted: bool = False
+    pivoted_heads: bool = False
 
 
 @spec
@@ -94,6 +100,16 @@ def pad_columns(sizes: list[int], largest: int) -> list[int]:
         columns += [*range(start, start + size), *[sum(sizes)] * (largest - size)]
         start += size
     return columns
+
+
+def keys_hold_identities(site: AttentionSite, shape: LayerShape) -> bool:
+    """Whether `pivoted_heads` speaks of keys too."""
+    return shape.pivoted_heads and not site.rotary
+
+
+def identity(inputs: int, size: int) -> int:
+    """The size of the identity in a head's matrix, if it has more columns than rows."""
+    return size if size < inputs else 0
 
 
 def kept_order(shape: LayerShape) -> list[int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headwise.nets import ClassTokenShape
@@ -13,7 +13,7 @@ LEAST_SHARE = 0.2  # of the largest influence in the sequence: a softmax never i
 _INPUTS, _QUANTILE = 128, 0.9
 _ALWAYS, _MOST = 0.95, 0.5  # share of the sequences, and of the attention that tokens get
 _FLAT, _SHARP = 0.7, 0.3  # of the tokens: what an average attends to, and an extremum
-_SWAPPED = 64  # sequences whose tokens are exchanged, position by position
+_SWAPPED, _AGAIN = 64, 4  # sequences whose tokens are exchanged, position by position; how often
 _APART, _NOTICED = 8.0, 1e-2  # times what others change the answer, and share of its variance
 
 Sequences = Float[Tensor, "count length token_dim"]
@@ -52,13 +52,25 @@ def read_positions(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs:
 
     The token there, exchanged for the one of another sequence, changes the answer far more than at
     usual positions and at those beside it. An extremum is attained now here, now there; of a
-    window, or where weights vary smoothly, positions are like those beside them.
+    window, or where weights vary smoothly, positions are like those beside them. Of long sequences
+    some position stands out by chance, and in others does not: it is to stand out in all.
     """
     weights = {name: value[None] for name, value in params.items()}
-    some = inputs[:_SWAPPED]
-    count, length, _ = some.shape
-    if length < 4:
+    if inputs.shape[1] < 4:
         return 0
+    read = torch.ones(inputs.shape[1], dtype=torch.bool)
+    for some in inputs[: _SWAPPED * _AGAIN].split(_SWAPPED):
+        read &= _apart(shape, weights, some)
+        if not read.any():
+            break
+    return int(read.sum())
+
+
+def _apart(
+    shape: ClassTokenShape, weights: Mapping[str, Tensor], some: Sequences
+) -> Bool[Tensor, "length"]:
+    """The positions whose tokens matter far more in these sequences than those beside them."""
+    count, length, _ = some.shape
     swapped = some.repeat(length, 1, 1, 1)  # (position, count, length, token_dim)
     places = torch.arange(length)
     swapped[places, :, places] = some.roll(1, 0).transpose(0, 1)
@@ -71,7 +83,7 @@ def read_positions(shape: ClassTokenShape, params: Mapping[str, Tensor], inputs:
     beside = torch.stack([change.roll(1), change.roll(-1)])
     beside[0, 0], beside[1, -1] = change[1], change[-2]
     usual = torch.maximum(beside.amax(0), change.median())
-    return int(((change > _APART * usual) & (change > _NOTICED)).sum())
+    return (change > _APART * usual) & (change > _NOTICED)
 
 
 def two_choices(

@@ -80,6 +80,10 @@ def find_transition(
         patient = replace(plan(PATIENT_SEED, WIDE_HEAD_DIM), most_heads=close, least_heads=close)
         found += persevere(data, found, patient, transition.best, transition.solved, clock, state)
         transition = replace(transition, descents=tuple(found))
+    if close == 1 and transition.two_features and transition.catches_up:
+        both = replace(patient, most_heads=2, least_heads=2)  # as patient with two as with one
+        found += persevere(data, found, both, 0.0, 0.0, clock, state)
+        transition = replace(transition, descents=tuple(found))
     for numbers in MORE_SEEDS:
         settled = transition.clear or transition.beyond_seeds
         if settled or not transition.hopeful or transition.best > most_error:

@@ -1,10 +1,11 @@
 """The transition in training: what the descents of several seeds say together."""
 
 from dataclasses import dataclass, replace
-from math import log
+from math import inf, log
 
 from headwise.advise.probe.calibration import (
     AS_GOOD,
+    ERRATIC,
     LARGEST_FLOOR,
     MOST_REST,
     MUCH_LEFT,
@@ -17,7 +18,7 @@ from headwise.advise.probe.descent.walk import Descent
 from headwise.advise.probe.verdict import FLOOR, FLOOR_OF_LABELS, HeadVerdict, judge
 
 CLEAR = 0.97
-NEARLY = 3.0  # a factor
+NEARLY, ALMOST = 3.0, 2.0  # factors
 ROUNDING = 3e-6  # of a constant's error: what training in single precision may leave
 TOO_LITTLE, TOO_LITTLE_OF_LABELS = 0.5, 0.9  # twice the steps do not turn this into an answer
 STEEP = log(8)  # no slope has such a step
@@ -110,7 +111,12 @@ class Transition:
     @property
     def by_features(self) -> bool:
         """Two heads are the answer by what they choose, though one has come close in the end."""
-        return self.two_features and not self.catches_up
+        return self.two_features and not self._comes_within(ALMOST)
+
+    @property
+    def contested(self) -> bool:
+        """Two heads are the answer by what they choose, and one is not far behind."""
+        return self.by_features and self.catches_up
 
     @property
     def one_feature(self) -> bool:
@@ -146,12 +152,16 @@ class Transition:
 
     @property
     def catches_up(self) -> bool:
-        """One head, trained for long, has become as good as several that were not, or nearly."""
-        usual, little = self.in_haste, self.solved / 10
-        reached = self.reached(1)
-        if self.labels or reached is None or len(usual.descents) == len(self.descents):
+        """One head, trained for long, has become as good as several, or nearly."""
+        return self._comes_within(NEARLY)
+
+    def _comes_within(self, factor: float) -> bool:
+        little, reached = self.solved / 10, self.reached(1)
+        patient = len(self.in_haste.descents) < len(self.descents)
+        if self.labels or reached is None or not patient:
             return True
-        return reached + little < NEARLY * (usual.best + little)
+        several = (error for heads, error in self.errors().items() if heads > 1)
+        return reached + little < factor * (min(several, default=0.0) + little)
 
     @property
     def beyond_seeds(self) -> bool:
@@ -198,7 +208,21 @@ class Transition:
     @property
     def verdict(self) -> HeadVerdict:
         """What the errors say of the number of heads."""
-        return judge(self.errors(), self.most_heads, self.solved)
+        return judge(self.attained, self.most_heads, self.solved)
+
+    @property
+    def attained(self) -> dict[int, float]:
+        """The errors by number of heads, where more can do what fewer have learnt."""
+        least, found = inf, {}
+        for heads in sorted(self.errors()):
+            least = min(least, self.reached(heads) or 0.0)
+            found[heads] = least
+        return found
+
+    @property
+    def erratic(self) -> int:
+        """Descents in which many heads learnt far less than few."""
+        return sum(each.erratic(self.solved) > ERRATIC for each in self.descents)
 
     @property
     def best(self) -> float:
@@ -256,7 +280,7 @@ class Transition:
 
     def reading(self, heads: int, noise: float = 0.0) -> CurveReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
-        errors = {h: (self.reached(h) or 0.0) + self.solved for h in self.errors()}
+        errors = {heads: error + self.solved for heads, error in self.attained.items()}
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
         own = [
@@ -271,4 +295,5 @@ class Transition:
             floor=max(self.best - noise, 0.0),
             agreement=sum(each == heads for each in own) / max(len(own), 1),
             solved=self.solved,
+            erratic=self.erratic,
         )

@@ -8,6 +8,7 @@ and after it, the network is trained on: the others may learn what the one that 
 """
 
 from dataclasses import dataclass, field, replace
+from math import log
 
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.counting.surrogate import (
@@ -78,6 +79,12 @@ class Descent:
     networks: dict[int, tuple[ClassTokenShape, Params]] = field(
         default_factory=dict, compare=False, repr=False
     )
+
+    def erratic(self, solved: float) -> float:
+        """The log of the largest factor by which the error fell as heads were taken away."""
+        raised = {heads: error + solved for heads, error in self.errors.items()}
+        falls = [log(raised[h] / raised[fewer]) for h in raised for fewer in raised if fewer < h]
+        return max(falls, default=0.0)
 
     @property
     def settled(self) -> bool:

@@ -94,13 +94,13 @@ def second_largest(rng: Generator) -> ZooTask:
 
 
 def sums_of_largest(rng: Generator) -> ZooTask:
-    """The mean of the k = 3 to 5 largest: not one choice, nor an average, and no number is proved.
-
-    The error falls gradually with heads of different temperatures: a refusal is right.
+    """The mean of the k = 3 to 5 largest: min over c of c + (1/k) Σ relu(x_t − c), so as a trimmed
+    mean a readout of the averages of many ramps, of which eight dimensions hold eight. The error
+    falls gradually with heads of different temperatures: 1 or a refusal.
     """
     k = int(rng.integers(3, 6))
     return _on_gaussian(
-        rng, f"mean of the {k} largest", {REFUSE}, lambda x: x[..., 0].topk(k, 1).values.mean(1)
+        rng, f"mean of the {k} largest", {1, REFUSE}, lambda x: x[..., 0].topk(k, 1).values.mean(1)
     )
 
 

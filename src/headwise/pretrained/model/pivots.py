@@ -1,0 +1,114 @@
+"""Products of two matrices with an identity in one of them, which need not be stored.
+
+A product B·A of inner size r is the same as (B G)·(G⁻¹ A) for every r × r matrix G. With G⁻¹ some r
+rows of B, those rows become the identity's and r² numbers less are to be stored; with G some r
+columns of A likewise. The rows or columns, called pivots, are chosen by QR with column pivoting:
+one after the other the one that is farthest from what those before span, so that the others follow
+from them by small numbers.
+"""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from headwise.pretrained.adapters import LinearPart
+from headwise.pretrained.plan.shapes import identity
+
+
+class Pivoted(nn.Sequential):
+    """Some outputs by a thin map, the others from those; then all in their `order`."""
+
+    order: Tensor
+
+    def __init__(self, inputs: int, outputs: int, rank: int, bias: bool) -> None:
+        first = nn.Linear(inputs, rank, bias=bias)
+        super().__init__(first, nn.Linear(rank, outputs - rank, bias=bias))
+        self.register_buffer("order", torch.arange(outputs))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Pivots, what follows from them, each at its place."""
+        first, others = cast("list[nn.Linear]", list(self._modules.values()))
+        pivots = nn.functional.linear(inputs, first.weight, first.bias)
+        follow = nn.functional.linear(pivots, others.weight, others.bias)
+        return torch.cat([pivots, follow], dim=-1).index_select(-1, self.order)
+
+
+class PivotedHeads(nn.Module):
+    """Heads side by side, each of which gives its pivots among the inputs plus what others add.
+
+    The whole matrix is written out at every call, which costs little where a call takes many
+    tokens.
+    """
+
+    pivots: Tensor
+
+    def __init__(self, inputs: int, sizes: list[int]) -> None:
+        super().__init__()
+        self.inputs, self.sizes = inputs, sizes
+        self.identities = [identity(inputs, size) for size in sizes]
+        pairs = list(zip(sizes, self.identities, strict=True))
+        self.counts = [size * (inputs - pivots) for size, pivots in pairs]
+        self.weight = nn.Parameter(torch.empty(sum(self.counts)))
+        self.register_buffer("pivots", torch.zeros(sum(self.identities), dtype=torch.long))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The linear map."""
+        parts = zip(
+            self.weight.split(self.counts),
+            self.pivots.split(self.identities),
+            self.sizes,
+            strict=True,
+        )
+        rows = [self._dense(weight.view(size, -1), pivots) for weight, pivots, size in parts]
+        return nn.functional.linear(inputs, torch.cat(rows))
+
+    def _dense(self, weight: Tensor, pivots: Tensor) -> Tensor:
+        if not len(pivots):
+            return weight
+        chosen = torch.zeros(self.inputs, dtype=torch.uint8, device=pivots.device)
+        order = chosen.index_fill(0, pivots, 1).argsort(stable=True)  # pivots last, in their order
+        whole = torch.eye(len(pivots), dtype=weight.dtype, device=weight.device)
+        return torch.cat([weight, whole], dim=1).index_select(1, order.argsort())
+
+
+def pivoted(thin: LinearPart, wide: LinearPart) -> tuple[list[LinearPart], Tensor | None]:
+    """wide·thin as the weights and the order of a `Pivoted`, or (of few heads) as one matrix."""
+    rank, product = thin.weight.shape[0], wide.weight @ thin.weight
+    if rank >= len(product):
+        return [LinearPart(product, wide.bias)], None
+    basis = torch.linalg.qr(wide.weight).Q
+    order = _farthest_first(basis.T)
+    pivots, rest = order[:rank], order[rank:]
+    follow = torch.linalg.solve(basis[pivots].T, basis[rest].T).T
+    first = later = None
+    if wide.bias is not None:
+        first, later = wide.bias[pivots], wide.bias[rest] - follow @ wide.bias[pivots]
+    return [LinearPart(product[pivots], first), LinearPart(follow, later)], order.argsort()
+
+
+def pivoted_heads(weight: Tensor, sizes: list[int]) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """The weights and pivots of a `PivotedHeads`, and for each head the map T after which it gives
+    what it gave: rows = T · pivoted rows."""
+    packed, places, turns = [], [], []
+    for rows in weight.split(sizes):
+        size, inputs = rows.shape
+        if not identity(inputs, size):
+            packed.append(rows.flatten())
+            turns.append(torch.eye(size, dtype=rows.dtype, device=rows.device))
+            continue
+        basis, triangle = torch.linalg.qr(rows.T)
+        pivots = _farthest_first(basis.T)[:size].sort().values
+        others = torch.ones(inputs, dtype=torch.bool).to(rows.device).index_fill(0, pivots, False)
+        packed.append(torch.linalg.solve(basis[pivots].T, basis[others].T).flatten())
+        places.append(pivots)
+        turns.append(triangle.T @ basis[pivots].T)
+    return torch.cat(packed), torch.cat(places) if places else weight.new_zeros(0).long(), turns
+
+
+def _farthest_first(columns: Tensor) -> Tensor:
+    """The order of the columns by QR with pivoting."""
+    from scipy.linalg import qr
+
+    _, order = qr(columns.cpu().numpy(), mode="r", pivoting=True)
+    return torch.from_numpy(order).to(columns.device, torch.long)
