@@ -22,6 +22,7 @@ from headwise.cli.ending import run_to_the_end
 from headwise.cli.twins import TWINS
 
 _ROOMY = 80  # columns; in fewer, the help's boxes would cut the names of options
+_BESIDE = 14  # columns for a name beside its help there; a longer one has a line of its own
 
 app = typer.Typer(
     name="headwise",
@@ -79,10 +80,10 @@ def _fit_help(columns: int) -> None:
 
     class Narrow(usual):  # type: ignore[misc]
         def __init__(self, **given: Any) -> None:
-            super().__init__(**given | {"width": columns - 2})
+            super().__init__(**given | {"width": columns})
 
         def write_dl(self, rows: Any, col_max: int = 30, col_spacing: int = 2) -> None:
-            super().write_dl(rows, min(col_max, columns // 3), col_spacing)
+            super().write_dl(rows, min(col_max, _BESIDE), col_spacing)
 
     context.formatter_class = Narrow
 
