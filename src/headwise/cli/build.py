@@ -219,4 +219,4 @@ def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
         return
     print(fit(built))
     print(fit(attack))
-    print(f"written to {out}: weights, specification, certificate, attention pattern")
+    print(fit(f"written to {out}: weights, specification, certificate, attention pattern"))
