@@ -1,5 +1,6 @@
 """Every kind of page, looked at with a browser: nothing is loaded, nothing overflows, all reads."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,6 +21,14 @@ KINDS = (
 DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
 A4 = {"width": 688, "height": 970}  # without its margins
 WIDTHS = (390, 768, 1280, 1920)
+SORTED = """[...document.querySelectorAll("th button")].filter(button => {
+    const table = button.closest("table"), column = button.parentElement.cellIndex;
+    button.click();
+    const texts = [...table.tBodies[0].rows].map(row => row.cells[column].textContent);
+    const plain = texts.map(text => text.replace(/,/g, "").replace("−", "-"));
+    if (!plain.every(text => /^-?[0-9.]+(e[+-]?[0-9]+)?$/.test(text))) return false;
+    return plain.some((text, i) => i && Number(plain[i - 1]) > Number(text));
+}).map(button => button.textContent)"""
 
 
 @contextmanager
@@ -56,6 +65,13 @@ def test_a_page_fits_every_width_and_is_accessible(
         found = axe.run(tab).response["violations"]
         serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
         assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+        assert tab.evaluate(SORTED) == []  # columns of numbers that a click leaves unsorted
+        if tab.locator("#download").count():
+            with tab.expect_download() as started:
+                tab.locator("#download").click()
+            saved = Path(started.value.path()).read_text()
+            assert saved == json.loads(tab.locator("#data").text_content() or "")
+            assert saved.count("\n") > 1
         day = tab.screenshot()
         tab.emulate_media(color_scheme="dark")
         assert tab.screenshot() != day
