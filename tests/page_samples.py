@@ -5,7 +5,7 @@ hold what would be markup if it were not escaped.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +134,11 @@ def sample_result(folder: Path) -> StudyResult:
         return StudyResult.of(store, SAMPLE, "quick")
 
 
-def sample_inspection() -> Inspection:
-    """Three layers of four heads; one head matters a thousand times more than the others."""
-    places = [(layer, head) for layer in range(3) for head in range(4)]
+def sample_inspection(
+    layers: int = 3, per_layer: int = 4, sizes: Sequence[int] = (2, 4, 8)
+) -> Inspection:
+    """One head matters a thousand times more than the others."""
+    places = [(layer, head) for layer in range(layers) for head in range(per_layer)]
     heads = pd.DataFrame(
         [
             {
@@ -145,7 +147,7 @@ def sample_inspection() -> Inspection:
                 "importance": 1.0 if (layer, head) == (1, 2) else 1e-3 * (1 + layer + head),
                 "size_at_1pct": 8 + head,
                 "similarity": 0.1 * head,
-                "most_similar_head": (head + 1) % 4,
+                "most_similar_head": (head + 1) % per_layer,
             }
             for layer, head in places
         ]
@@ -155,7 +157,7 @@ def sample_inspection() -> Inspection:
             {"layer": layer, "head": head, "length": length, "size": size, "change": 1 / size}
             for layer, head in places
             for length in (8, 16)
-            for size in (2, 4, 8)
+            for size in sizes
         ]
     )
     found = ["one head carries half of the importance", "later layers do not saturate more"]
@@ -254,6 +256,7 @@ def samples() -> dict[str, Any]:
     net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=1), seed=0)
     return {
         "inspection": sample_inspection(),
+        "large map": sample_inspection(40, 40, (3, 6, 12, 18, 24, 30, 36, 42, 48)),
         "compression": sample_compression(),
         "finding": sample_finding(),
         "plan": plan(layers=4, width=64, length=32, budget=4 * 64 * 64 * 4),

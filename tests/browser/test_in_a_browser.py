@@ -1,7 +1,9 @@
 """Every kind of page, looked at with a browser: nothing is loaded, nothing overflows, all reads."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,14 @@ KINDS = (
 DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
 A4 = {"width": 688, "height": 970}  # without its margins
 WIDTHS = (390, 768, 1280, 1920)
+SORTED = """[...document.querySelectorAll("th button")].filter(button => {
+    const table = button.closest("table"), column = button.parentElement.cellIndex;
+    button.click();
+    const texts = [...table.tBodies[0].rows].map(row => row.cells[column].textContent);
+    const plain = texts.map(text => text.replace(/,/g, "").replace("−", "-"));
+    if (!plain.every(text => /^-?[0-9.]+(e[+-]?[0-9]+)?$/.test(text))) return false;
+    return plain.some((text, i) => i && Number(plain[i - 1]) > Number(text));
+}).map(button => button.textContent)"""
 
 
 @contextmanager
@@ -55,6 +65,13 @@ def test_a_page_fits_every_width_and_is_accessible(
         found = axe.run(tab).response["violations"]
         serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
         assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+        assert tab.evaluate(SORTED) == []  # columns of numbers that a click leaves unsorted
+        if tab.locator("#download").count():
+            with tab.expect_download() as started:
+                tab.locator("#download").click()
+            saved = Path(started.value.path()).read_text()
+            assert saved == json.loads(tab.locator("#data").text_content() or "")
+            assert saved.count("\n") > 1
         day = tab.screenshot()
         tab.emulate_media(color_scheme="dark")
         assert tab.screenshot() != day
@@ -140,6 +157,22 @@ def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Pat
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 3"
         tab.locator("#measure").select_option("size_at_1pct")
         assert tab.locator("#L1H2").inner_text() == "10"
+
+
+def test_a_head_of_a_large_map_is_seen_whole_and_its_numbers_stay_apart(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    box = "each => { const {top, bottom, left, right} = each.getBoundingClientRect(); return "
+    with opened(browser, pages["large map"], "#L20H20") as tab:
+        top, left = tab.locator("#L20H20").evaluate(f"{box}[top, left]; }}")
+        header = tab.locator(".grid thead th").nth(20).evaluate(f"{box}[bottom, right]; }}")
+        row = tab.locator(".grid tbody th").nth(20).evaluate(f"{box}[bottom, right]; }}")
+        assert header[0] <= top  # it stays where it is while the rows move under it
+        assert row[1] <= left
+        numbers = tab.locator("#pinned .curve text[text-anchor=middle]")
+        ends = [numbers.nth(i).evaluate(f"{box}[left, right]; }}") for i in range(numbers.count())]
+        assert len(ends) >= 4
+        assert all(a[1] < b[0] for a, b in pairwise(ends)), ends
 
 
 def test_the_calculator_computes_what_the_theory_does(browser: Any, pages: dict[str, Path]) -> None:

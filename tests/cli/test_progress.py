@@ -64,6 +64,16 @@ def test_what_was_finished_before_does_not_count_as_speed(clock: Clock) -> None:
     assert written(console) == ["going on: 60 %, time left 0:00:40"]
 
 
+def test_finished_work_is_said_to_be_at_its_end_once(clock: Clock) -> None:
+    console = log()
+    with progress.progress_bar("study", console) as on_progress:
+        for _ in range(3):  # the table, the claims and the page report nothing themselves
+            clock.now += 10
+            on_progress(1.0, "8/8 runs")
+    first = "8/8 runs: 100 %, time left 0:00:00"
+    assert written(console) == [first, "8/8 runs: finishing", "8/8 runs: finishing"]
+
+
 def test_what_is_being_done_stays_text() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     with progress.progress_bar("reading", console) as on_progress:

@@ -142,7 +142,7 @@ def test_help_does_not_wait_for_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", [40, 60, 80])
 def test_help_cuts_no_name_of_an_option(columns: int) -> None:
     told = subprocess.run(
         [sys.executable, "-c", "from headwise.cli import main; main(['probe-eval', '--help'])"],

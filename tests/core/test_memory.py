@@ -32,9 +32,12 @@ def under(limit: int, command: str) -> tuple[int, str]:
     ("gigabytes", "command", "what"),
     [
         (3, "bound phase-map --intrinsic-dim 2 --head-dim 2 --lengths 8 --out {out}", "drawing"),
+        (3, "build retrieval --error 0.5 --seconds 1 --out {out}", "drawing"),
         (3, "plan --layers 1 --width 8 --length 4 --budget 999 --report {out}.html", "drawing"),
-        (1.2, "probe {out} --seconds 1", "a probe"),
-        (1.2, "inspect {out} --tokens 20", "opening a model"),
+        (0.5, "build retrieval --error 0.5 --seconds 1 --out {out}", "loading torch"),
+        (0.4, "bound phase-map --intrinsic-dim 2 --head-dim 2 --lengths 8", "loading pandas"),
+        (1.3, "probe {out} --seconds 1", "a probe"),
+        (1.6, "inspect {out} --tokens 20", "opening a model"),
     ],
 )
 def test_too_few_addresses_get_a_sentence_before_the_work(

@@ -145,3 +145,13 @@ def test_a_configuration_that_lies_gets_a_sentence(
     (tmp_path / "config.json").write_text(json.dumps(config | entry))
     with pytest.raises(InputError, match=sentence):
         headwise.from_pretrained(tmp_path)
+
+
+def test_a_negative_number_of_heads_gets_a_sentence(tmp_path: Path) -> None:
+    # GPT-2's class takes it: the product of heads and their size is the width all the same.
+    small_model("gpt2").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"n_head": -2}))
+    model = headwise.from_pretrained(tmp_path)
+    with pytest.raises(InputError, match="tells of -2 heads"):
+        headwise.compress(model, keep=0.5)

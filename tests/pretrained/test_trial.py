@@ -12,7 +12,7 @@ from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
 from headwise.pretrained.text.calibration import few_tokens
-from headwise.pretrained.trial import tried
+from headwise.pretrained.trial import least_damaging, tried
 
 
 @torch.no_grad()
@@ -72,6 +72,16 @@ def test_the_plan_that_does_less_on_calibration_text_is_taken(
     monkeypatch.setattr("headwise.pretrained._compress.tried", lambda *arguments: wrong)
     result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
     assert result.plan.layers == first.layers
+
+
+def test_plans_that_a_few_inputs_cannot_tell_apart_stay_in_their_order() -> None:
+    model, material, measurement = measured("bert")
+    plans = [make_plan(measurement, Budget(share)) for share in (0.6, 0.605)]
+    assert plans[0].layers != plans[1].layers
+    for pair in (plans, plans[::-1]):
+        assert least_damaging(model, measurement, pair, material.calibration) is pair[0]
+    half = make_plan(measurement, Budget(0.3))
+    assert least_damaging(model, measurement, [half, plans[0]], material.calibration) is plans[0]
 
 
 def test_the_smallest_model_of_one_that_cannot_become_small() -> None:

@@ -16,6 +16,7 @@ from headwise.studies import STUDIES
 from headwise.studies.rank import rank_one_claims as features
 from headwise.studies.rank import shared
 from headwise.studies.rank.in_context import many_heads_hurt
+from headwise.studies.rank.points import finding as points_finding
 
 sys.path.insert(0, str(Path(__file__).parent))
 RANK = [name for name in STUDIES if name.startswith("rank-")]
@@ -56,6 +57,15 @@ def test_full_rank_must_be_five_times_better() -> None:
     assert not shared.rank_finding(close).conclusive
     deep_only = errors({(8, 2, 1, 4): 0.5, (8, 2, 1, 8): 0.05})
     assert shared.full_rank_wins(deep_only).status == "not tested"
+
+
+def test_guessing_at_every_rank_is_no_sign_that_rank_costs_nothing() -> None:
+    guesses = {(points, 1, 1, rank): 1.05 for points in (4, 16) for rank in (4, 8)}
+    assert shared.full_rank_wins(errors(guesses)).status == "not tested"
+    assert not shared.rank_finding(errors(guesses)).conclusive
+    assert not points_finding(errors(guesses)).conclusive
+    learnt = dict.fromkeys(guesses, 0.2)
+    assert points_finding(errors(learnt)).conclusive  # there, half the rank does cost nothing
 
 
 def test_the_error_must_fall_with_the_rank() -> None:

@@ -86,7 +86,7 @@ def _named() -> SearchStrategy[Case]:
 def _at(places: list[str]) -> SearchStrategy[Case]:
     """Wherever a file is named."""
     commands = [
-        "probe PLACE",
+        f"probe PLACE {PROBE}",
         f"probe {HERE}/a.npz {PROBE} --state PLACE",
         "build retrieval --error 0.5 --task PLACE",
         "bound extraction --heads 1 --head-dim 1 --kernel PLACE",

@@ -1,9 +1,10 @@
 """The command line: `headwise`. One file a command; commands import what they need when run."""
 
 from shutil import get_terminal_size
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from headwise import __version__
 from headwise.cli import (
@@ -21,6 +22,7 @@ from headwise.cli.ending import run_to_the_end
 from headwise.cli.twins import TWINS
 
 _ROOMY = 80  # columns; in fewer, the help's boxes would cut the names of options
+_BESIDE = 14  # columns for a name beside its help there; a longer one has a line of its own
 
 app = typer.Typer(
     name="headwise",
@@ -71,6 +73,23 @@ def headwise(
     """How many attention heads does a task, or a model, need; how wide; and in which layers?"""
 
 
+def _fit_help(columns: int) -> None:
+    """Help without boxes is wrapped at 50 columns or more, and its first column may take 30."""
+    context = typer.core.TyperCommand.context_class
+    usual: Any = context.formatter_class
+
+    class Narrow(usual):  # type: ignore[misc]
+        def __init__(self, **given: Any) -> None:
+            super().__init__(**given | {"width": columns})
+
+        def write_dl(self, rows: Any, col_max: int = 30, col_spacing: int = 2) -> None:
+            super().write_dl(rows, min(col_max, _BESIDE), col_spacing)
+
+    context.formatter_class = Narrow
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Bad input: one sentence on standard error, exit code 2."""
+    if (columns := get_terminal_size().columns) < _ROOMY:
+        _fit_help(columns)
     run_to_the_end(lambda: app(arguments, standalone_mode=True))

@@ -102,7 +102,7 @@ def phase_map(
     from headwise.report.files import figure_files, printed, write_files
     from headwise.theory import head_count
 
-    check_can_write_into(out, "--out")
+    check_can_write_into(out, "--out", drawn=True)
     found = head_count.phase_map(
         whole_numbers(heads),
         whole_numbers(lengths),

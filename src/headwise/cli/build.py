@@ -56,7 +56,7 @@ def retrieval(
     """
     from headwise import build
 
-    check_can_write_into(out, "--out")
+    check_can_write_into(out, "--out", drawn=True)
     chosen = chosen_task(preset, length, task, trust)
     built = build.retrieval(
         chosen, error, temperature=temperature, heads=heads, box=_box(low, high)
@@ -83,7 +83,7 @@ def memorise(
     """
     from headwise import build
 
-    check_can_write_into(out, "--out")
+    check_can_write_into(out, "--out", drawn=True)
     chosen = chosen_task(preset, length, task, trust)
     built = build.memorise(chosen, error, box=_box(low, high))
     _deliver(built, out, seconds, as_json)
@@ -103,7 +103,7 @@ def frontier(
     from headwise.report.files import figure_files, printed, write_files
     from headwise.report.result_page import write_page
 
-    check_can_write_into(out, "--out")
+    check_can_write_into(out, "--out", drawn=True)
     with progress_bar("frontier") as on_progress:
         found = build.frontier(whole_numbers(lengths), on_progress=on_progress)
     write_files(out, figure_files("frontier", printed(found.figure()), found.to_pandas()))
@@ -219,4 +219,4 @@ def _deliver(built: "Built", out: Path, seconds: float, as_json: bool) -> None:
         return
     print(fit(built))
     print(fit(attack))
-    print(f"written to {out}: weights, specification, certificate, attention pattern")
+    print(fit(f"written to {out}: weights, specification, certificate, attention pattern"))

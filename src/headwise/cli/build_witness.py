@@ -40,7 +40,7 @@ def witness(
     """
     from headwise.report.result_page import write_page
 
-    check_can_write_into(out, "--out")
+    check_can_write_into(out, "--out", drawn=True)
     task = chosen_task(preset, length, None)
     if net is not None:
         from headwise import build

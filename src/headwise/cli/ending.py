@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from headwise.core.errors import InputError, WorkLost
 from headwise.core.files import reason
+from headwise.core.memory import guard_imports
 
 GATE_FAILED = 1  # an answer, and it is no: a quality gate, a certificate, runs that failed
 UNUSABLE_INPUT = 2
@@ -51,6 +52,7 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     try:
         with _signals_as_ctrl_c(), _written_out():
             _check_folder()
+            guard_imports()
             command()
     except InputError as error:
         _say(error)

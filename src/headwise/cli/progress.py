@@ -97,7 +97,7 @@ class _Log:
     """Lines for a log file: one every ten seconds, even while the work itself says nothing."""
 
     def __init__(self, what: str, left: "_TimeLeft", console: Console) -> None:
-        self.fraction, self.doing = 0.0, what
+        self.fraction, self.doing, self._finishing = 0.0, what, False
         self._left, self._console = left, console
         self._spoken, self._over = time.monotonic(), threading.Event()
         self._one_at_a_time = threading.Lock()
@@ -111,6 +111,9 @@ class _Log:
             self._spoken = now
             line = f"{self.doing}: {100 * self.fraction:.0f} %, time left "
             line += self._left.after(self.fraction)
+            if self._finishing:  # what is left, a summary or a page, reports no progress
+                line = f"{self.doing}: finishing"
+            self._finishing = self.fraction >= 1
             with suppress(OSError):  # a log that cannot be written is no reason to lose the work
                 self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -154,10 +154,11 @@ def check_page(path: str | Path | None, what: str) -> None:
     check_can_draw(path)
 
 
-def check_can_write_into(folder: str | Path | None, what: str) -> None:
-    """Refuse, before work begins, a folder, there or to be made, that cannot be written into."""
+def check_can_write_into(folder: str | Path | None, what: str, drawn: bool = False) -> None:
+    """Refuse, before work begins, a folder that cannot be written into, or be `drawn` into."""
     if folder is None:
         return
+    check_can_draw(folder if drawn else None)
     folder = Path(folder)
     taken = os.path.lexists(folder) and not is_folder(folder)
     require(not taken, f"{what}: {folder} cannot be written into: it is no folder")

@@ -5,14 +5,23 @@ that the machine has. torch, tokenizers and the engine that draws figures then e
 """
 
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
 from math import inf
 from pathlib import Path
+from types import ModuleType
 
 from headwise.core.errors import WorkLost
 
 TO_DRAW = 66 * 2**30  # the engine reserves 64 GiB of addresses; it fills a few hundred megabytes
 TO_TRAIN = 2**29  # threads and the compiler, beside what is loaded by then
 TO_OPEN = 3 * 2**28  # the tokenizer's and transformers' own; the weights come on top
+_TO_LOAD = {  # for what a library and its own libraries ask for while they are imported
+    "scipy": 2**28,
+    "numba": 2**28,
+    "pandas": 2**29,  # with pyarrow
+    "torch": 3 * 2**28,
+}
 _UNKNOWN = 2**29  # where the system does not say what is free
 
 
@@ -46,6 +55,25 @@ def check_can_draw(wanted: object = True) -> None:
     """Refuse to draw where the engine that draws would end the process. None: nothing is drawn."""
     if wanted is not None:
         check_room(TO_DRAW, "drawing figures")
+
+
+def guard_imports() -> None:
+    """Where addresses are limited, ask before a large library is loaded, whoever imports it.
+
+    Without them some abort while they are loaded, and OpenBLAS tries again for ever.
+    """
+    if room() < inf and not any(isinstance(each, _Guard) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Guard())
+
+
+class _Guard(MetaPathFinder):
+    """Finds nothing: it is asked first, and refuses."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> None:
+        if name in _TO_LOAD:
+            check_room(_TO_LOAD[name], f"loading {name}, which this command uses,")
 
 
 def _available() -> float:

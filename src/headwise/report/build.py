@@ -40,7 +40,7 @@ def report(
         trust_modules(list(trust))
         return write_index(store, out)
     out = "report" if out is None else out
-    check_can_write_into(out, "--out (in Python out=)")
+    check_can_write_into(out, "--out (in Python out=)", drawn=True)
     trust_modules([*trust, *([study.partition(":")[0]] if study and ":" in study else [])])
     with Store(store) as results:
         rows = [
@@ -62,7 +62,7 @@ def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
     folder = Path(folder)
     require(is_folder(folder), f"there is no folder {folder}")
     target = folder if out is None else Path(out)
-    check_can_write_into(target, "--out (in Python out=)")
+    check_can_write_into(target, "--out (in Python out=)", drawn=True)
     entries = []
     for path in sorted(folder.rglob("*.db")):
         entries += _entries(path, target)

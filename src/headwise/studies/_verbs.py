@@ -9,7 +9,6 @@ import pandas as pd
 from headwise.core.errors import require
 from headwise.core.files import appearing, check_can_write, check_can_write_into
 from headwise.core.lazy import named
-from headwise.core.memory import check_can_draw
 from headwise.core.progress import OnProgress, quiet
 from headwise.lab.check import check_study
 from headwise.lab.conduct import RunsFailed, StudyState, conduct
@@ -55,8 +54,7 @@ def run_study(
     `failures`, and the others go on; with `fail_fast` the first failure is raised as `RunsFailed`.
     """
     study = find_study(study) if isinstance(study, str) else study
-    check_can_write_into(report, "--report (in Python report=)")
-    check_can_draw(report)
+    check_can_write_into(report, "--report (in Python report=)", drawn=True)
     given = None if data is None else str(data)
     parts = study.runs(tier, [Path(text) for text in texts], [Path(plan) for plan in plans], given)
     place = Place(on, jobs, gpus_per_job, device)

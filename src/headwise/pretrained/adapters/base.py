@@ -90,6 +90,11 @@ class AttentionSite:
     cross: bool = False
 
     def __post_init__(self) -> None:
+        require(
+            min(self.heads, self.kv_heads, self.head_dim, self.hidden) >= 1,
+            f"the configuration tells of {self.heads} heads, {self.kv_heads} of them with keys, of "
+            f"{self.head_dim} coordinates each",
+        )
         require(self.heads % self.kv_heads == 0, "key heads must divide the query heads evenly")
         partial = self.rotary_dim is not None and self.rotary_dim < self.head_dim
         turned = self.rotary_dim or 0

@@ -104,8 +104,8 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
         panels = drawn.panels or {"": drawn.chart}
         charts = Markup("").join(
             Markup(
-                f'<div class="panel"><h4>{escape(title)}</h4><div class="chart" role="img" '
-                f'aria-label="{escape(titles[name])}">'
+                f'<div class="panel"><h4>{escape(title)}</h4><div class="chart still" role="img" '
+                f'tabindex="0" aria-label="{escape(titles[name])}">'
                 f"{draw(chart, f'{anchor(each.study.name)}-{name}-{number}')}</div></div>"
             )
             for number, (title, chart) in enumerate(panels.items())

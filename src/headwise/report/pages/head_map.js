@@ -14,16 +14,24 @@ const show = () => {
   }
 };
 measure.addEventListener("change", show); show();
-const W = 340, H = 165, LEFT = 48, TOP = 12, FOOT = 40;  // of a small figure
+const W = 340, H = 165, LEFT = 48, TOP = 12, FOOT = 40, ROOM = 30;  // of a small figure; ROOM is for a number of three digits
 const picture = (title, inside) => `<figure class="small-figure"><svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${title}">${inside}<line x1="${LEFT}" y1="${H - FOOT}" x2="${W - 8}" y2="${H - FOOT}" class="axis"/></svg><figcaption>${title}</figcaption></figure>`;
 const word = (x, y, text, anchor) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${text}</text>`;
+function apart(points, place) {  // those whose numbers have room below the axis; the last always has
+  const last = points[points.length - 1], kept = [];
+  for (const p of points) {
+    const x = place(p)[0], before = kept.length ? place(kept[kept.length - 1])[0] : -ROOM;
+    if (p === last || x - before >= ROOM && place(last)[0] - x >= ROOM) kept.push(p);
+  }
+  return kept;
+}
 function curve(points) {  // change of the output over the dimensions kept
   if (!points || points.length < 2) return "";
   const top = Math.max(...points.map(p => p[1])) || 1, least = points[0][0], wide = points[points.length - 1][0] / least;
   const place = ([x, y]) => [LEFT + 10 + (W - LEFT - 30) * Math.log(x / least) / Math.log(wide), TOP + (H - TOP - FOOT) * (1 - y / top)];
   const dots = points.map(p => { const [x, y] = place(p); return `<circle cx="${x}" cy="${y}" r="4"><title>${p[0]} dimensions: ${(100 * p[1]).toFixed(1)} %</title></circle>`; });
   return picture("Change of its output, by query–key dimensions kept", `<polyline points="${points.map(p => place(p).join(",")).join(" ")}"/>${dots.join("")}` +
-    word(LEFT - 4, TOP + 8, `${(100 * top).toPrecision(2)} %`, "end") + word(LEFT - 4, H - FOOT, "0 %", "end") + points.filter((p, i) => i % Math.ceil(points.length / 8) === 0 || i === points.length - 1).map(p => word(place(p)[0], H - FOOT + 16, p[0], "middle")).join("")).replace('class="small-figure"', 'class="small-figure curve"');
+    word(LEFT - 4, TOP + 8, `${(100 * top).toPrecision(2)} %`, "end") + word(LEFT - 4, H - FOOT, "0 %", "end") + apart(points, place).map(p => word(place(p)[0], H - FOOT + 16, p[0], "middle")).join("")).replace('class="small-figure"', 'class="small-figure curve"');
 }
 function bars(title, values, labels, log) {
   if (!values?.length) return "";
@@ -65,7 +73,7 @@ function pin(name) {
   if (head.twin !== null) { const p = add("p", "Its twin, the head whose output is most like its own: "); const a = add("a", `layer ${head.layer}, head ${head.twin}`, p); a.href = `#L${head.layer}H${head.twin}`; a.className = "twin"; }
   const figures = add("div", ""); figures.className = "small-figures";
   const spectrum = heads.spectra[name], reach = heads.reach[name];
-  figures.innerHTML = curve(heads.curves[name]) + bars("Spectrum of its query–key form, relative to the largest", spectrum, spectrum?.map((_, i) => i + 1), true) + bars("Share of its attention, by distance in tokens", reach, heads.distances, false);
+  figures.innerHTML = curve(heads.curves[name]) + bars("Spectrum of its query–key form, relative to the largest", spectrum, spectrum?.map((_, i) => i + 1), true) + bars("Share of its attention, by distance in tokens; a bar begins at its number", reach, heads.distances, false);
   if (heads.texts.some((text, number) => attention(number, head.layer))) { add("h4", "Attention on texts: point at a token to see where it looks"); texts(head, add); }
   const list = add("dl", "");
   for (const [title, value] of Object.entries(head.numbers)) { add("dt", title, list); add("dd", value, list); }

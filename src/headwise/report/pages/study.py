@@ -145,7 +145,8 @@ def _comparison(result: StudyResult, title: str, parts: list[str]) -> PageTable:
     with_published = bool(merged["error"].notna().any())
     columns += ["published", "smallest/published", "mean/published"] if with_published else []
     rows = [_row(result, row, settings, with_published) for row in merged.to_dict("records")]
-    unit = f" In {result.error.unit}." if result.error.unit else ""
+    said = result.error.unit in str(result.error)  # "Euclidean distance … In distance."
+    unit = "" if said else f" In {result.error.unit}."
     stuck = " Stuck: seeds more than 10× above the best." if ratio else ""
     like = " Means are compared as arithmetic ones, as papers print them." if with_published else ""
     note = f"{result.error}{unit} The mean is over seeds, with its 95 % interval.{stuck}{like}"

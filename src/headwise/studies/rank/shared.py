@@ -18,6 +18,8 @@ SETTING = ("dim", "points", "positions", "layers", "modules", "power", "rank", "
 WORTH_A_NOTE = 1.5  # times apart; a smaller difference is not written into a figure
 FALL = 5.0  # full rank must be this many times below half rank
 HELPS = 1.25  # a change of the error by this factor counts
+LEARNT = 0.9  # a network with a smaller error has learnt; points have length 1: a constant leaves 1
+UNFINISHED = "half and full rank are not finished, or full rank has learnt nothing,"
 
 NOTES = (
     "Every batch is fresh: no sequence is ever seen twice, and validation sequences are none of "
@@ -99,10 +101,13 @@ def full_rank_wins(results: pd.DataFrame) -> Verdict:
 
 
 def half_over_full(results: pd.DataFrame) -> pd.Series:
-    """Error at half rank over error at full rank, one layer, by (dim, points, modules)."""
+    """Error at half rank over error at full rank, one layer, by (dim, points, modules).
+
+    Where not even full rank has learnt, two errors of guessing would say that rank costs nothing.
+    """
     errors = smallest(results, ["dim", "points", "modules", "rank_share"], layers=1).unstack()
     errors = errors.reindex(columns=[0.5, 1.0])  # a table without both has no ratio, but its levels
-    return (errors[0.5] / errors[1.0]).dropna()
+    return (errors[0.5] / errors[1.0].where(errors[1.0] < LEARNT)).dropna()
 
 
 def falls_with_rank(results: pd.DataFrame) -> Verdict:
@@ -167,7 +172,9 @@ def rank_finding(results: pd.DataFrame) -> Conclusion:
     """What splitting the width costs, in a sentence."""
     ratios = half_over_full(results)
     if ratios.empty:
-        return Conclusion("No pair of half and full rank is finished.", None, "finishing the study")
+        return Conclusion(
+            f"Inconclusive: {UNFINISHED} everywhere.", None, "finishing the study, or more steps"
+        )
     worst, sentence = float(ratios.min()), "; ".join(_describe(key) for key in ratios.index)
     if worst < FALL:
         return Conclusion(
@@ -192,9 +199,9 @@ def price_finding(
     found = prices.groupby(level=column).min() if len(prices) else prices
     if len(found) < 2:
         return Conclusion(
-            f"Inconclusive: half and full rank are not finished at two values of {symbol}.",
+            f"Inconclusive: {UNFINISHED} at two values of {symbol} or more.",
             None,
-            "finishing the study",
+            "finishing the study, or more steps",
         )
     listed = ", ".join(f"{symbol} = {value}: {ratio:.1f}×" for value, ratio in found.items())
     first, last = float(found.iloc[0]), float(found.iloc[-1])
