@@ -72,6 +72,9 @@ def test_heads_that_were_not_learnt_are_no_evidence_for_one() -> None:
     assert _judged(failed, pooled=2.5e-2) is None
     assert _judged(dict.fromkeys(failed, 2.5e-2), pooled=2.5e-2) is not None
     assert _judged(dict.fromkeys(failed, 4.5e-2), pooled=4.5e-2) is None  # too much is left
+    plan = DescentPlan(seed=0, head_dim=2, most_heads=4)
+    of_labels = transition.Transition((Descent(plan, failed, failed),), 4, 2.5e-2, labels=True)
+    assert judge_training(of_labels, Clock(1.0))[0] is not None  # so much is none, of labels
 
 
 def test_a_mean_is_trusted_where_heads_learnt_less() -> None:

@@ -11,6 +11,7 @@ from headwise.advise.probe.calibration import (
     NOTHING_LEARNT,
     ONE_IS_CLOSE,
     SMALL_FLOOR,
+    SMALL_FLOOR_OF_LABELS,
     CurveReading,
 )
 from headwise.advise.probe.clock import Clock
@@ -114,7 +115,8 @@ def beaten(transition: Transition, noise: float) -> Obstacle | None:
     Where much stays unexplained, that more of them gain nothing is then no evidence.
     """
     least, floor = min(transition.errors().values()), max(transition.best - noise, 0.0)
-    if floor < SMALL_FLOOR or least <= AS_GOOD * transition.best:
+    small = SMALL_FLOOR_OF_LABELS if transition.labels else SMALL_FLOOR
+    if floor < small or least <= AS_GOOD * transition.best:
         return None
     return (
         f"a mean over the tokens leaves {transition.best:.0%} unexplained, and heads, "
