@@ -1,5 +1,6 @@
 """What trained heads look at, and what is lost without one of them."""
 
+import pytest
 import torch
 
 from headwise.advise.probe.counting.surrogate import fixed_readers, read_positions, two_choices
