@@ -145,6 +145,16 @@ def test_more_heads_can_do_what_fewer_have_learnt() -> None:
     assert verdict.heads == 1
 
 
+def test_one_head_that_is_close_to_all_is_the_answer_where_no_number_has_a_step() -> None:
+    """A bowl's minimum and its sine: further heads sharpen what one has learnt, 3-fold in all."""
+    slow = {1: 6.5e-4, 2: 3.5e-4, 3: 2.5e-4, 4: 2.3e-4}
+    verdict, _ = judge_training(_of(slow, slow, pooled=0.3), Clock(1.0))
+    assert verdict is not None
+    assert verdict.heads == 1
+    threshold = {1: 8e-3, 2: 4e-3, 3: 2e-3, 4: 1e-3}
+    assert judge_training(_of(threshold, threshold, pooled=0.3), Clock(1.0))[0] is None
+
+
 def test_one_head_that_leaves_something_is_not_called_sure() -> None:
     """The mean of the largest tokens: one head leaves 2e-3, however many there are beside it."""
     for left, sure in ((2e-4, True), (2e-3, False)):

@@ -1,6 +1,6 @@
 """Does training support an answer? A verdict that says how far it is to be trusted, or why not."""
 
-from headwise.advise.probe.calibration import UNEXPLAINED_CHANCE, CurveReading
+from headwise.advise.probe.calibration import SMALL_FLOOR, UNEXPLAINED_CHANCE, CurveReading
 from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import Transition
 from headwise.advise.probe.obstacles import (
@@ -53,7 +53,7 @@ def judge_training(
     contested = transition.contested
     if transition.by_features:
         transition = transition.in_haste
-    verdict = transition.verdict
+    verdict = _sharpest(transition)
     heads = verdict.heads
     obstacle = unclear(transition, heads)
     if obstacle is not None:
@@ -73,6 +73,20 @@ def judge_training(
     chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
     chance = min(chance, UNEXPLAINED_CHANCE) if contested else chance
     return _likely(verdict.doubted(chance, transition.most_heads), transition)
+
+
+def _sharpest(transition: Transition) -> HeadVerdict:
+    """What the errors say of the heads; one head where no step stands out and it is close to all.
+
+    Two readings of one slope: every further head gains a little, or the one has learnt nearly all
+    that there is to learn. Where no number has a step, the second is left.
+    """
+    verdict, alone = transition.verdict, transition.errors().get(1)
+    if transition.labels or alone is None or transition.reading(verdict.heads).stands_out:
+        return verdict
+    one = transition.reading(1)
+    close = one.stands_out and one.floor < SMALL_FLOOR and transition.catches_up
+    return HeadVerdict({1: 1.0}) if close else verdict
 
 
 def _likely(
