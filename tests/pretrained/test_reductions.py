@@ -18,7 +18,7 @@ from headwise.pretrained import (
     measure_model,
 )
 from headwise.pretrained.measure.certificate import certify
-from headwise.pretrained.measure.memory import passes
+from headwise.pretrained.measure.memory import described, passes
 from headwise.pretrained.measure.moments import collect_moments
 from headwise.pretrained.plan.cutting import resized
 from headwise.pretrained.plan.reductions import LayerReductions, narrowing, order_pairs
@@ -229,3 +229,14 @@ def test_measuring_is_reproducible_and_the_same_one_layer_at_a_time() -> None:
         (alone,) = collect_moments(model, run, material.calibration, measurement.objective, 0)
         torch.testing.assert_close(alone.context_gradient, layer.moments.context_gradient)
         torch.testing.assert_close(alone.query, layer.moments.query)
+
+
+def test_what_a_measurement_takes_is_said_before_it_begins() -> None:
+    """Two layers of 7 billion parameters' size hold nearly a gigabyte of sums each."""
+    model = small_model("llama")
+    material, said = small_material(model), list[str]()
+    measure_model(model, material, memory=1e-9, on_progress=lambda _, doing: said.append(doing))
+    assert said[0] == "measuring sensitivity, pass 1 of 2"
+    (site, _) = measure_model(model, material).sites
+    large = replace(site, hidden=4096, heads=32, kv_heads=32, head_dim=128)
+    assert described([[large, large]], 0) == "measuring sensitivity, 1.7 GB"

@@ -15,7 +15,7 @@ from headwise.pretrained.adapters import AttentionSite, attention_sites, read_we
 from headwise.pretrained.measure.agreement import prepare, require_described
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.curves import LayerCurves, checked_curves
-from headwise.pretrained.measure.memory import passes, sums_ceiling
+from headwise.pretrained.measure.memory import described, passes, sums_ceiling
 from headwise.pretrained.measure.moments import LayerMoments, collect_moments
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.measure.store import Kept, Tensors, measurement_key
@@ -100,9 +100,9 @@ def _measured(
     runs = passes(sites, sums_ceiling(model, memory))
     moments: list[LayerMoments] = []
     for index, run in enumerate(runs):
-        part = part_of(
-            on_progress, _MOMENTS * index / len(runs), _MOMENTS * (index + 1) / len(runs)
-        )
+        first, last = (_MOMENTS * done / len(runs) for done in (index, index + 1))
+        part = part_of(on_progress, first, last, described(runs, index))
+        part(0.0, "")
         moments += collect_moments(
             model, run, batches, objective, seed, part, kept, f"sums-{index + 1}-of-{len(runs)}"
         )

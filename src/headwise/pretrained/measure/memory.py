@@ -8,6 +8,7 @@ from headwise.core.memory import free_bytes
 from headwise.pretrained.adapters import AttentionSite
 
 _SHARE = 0.5  # of what is free: activations need room too
+LARGE = 5e8  # bytes of sums that are said
 
 
 def sums_ceiling(model: Any, gigabytes: float | None) -> int:
@@ -41,3 +42,10 @@ def passes(sites: list[AttentionSite], memory: int) -> list[list[AttentionSite]]
         else:
             runs.append([site])
     return runs
+
+
+def described(runs: list[list[AttentionSite]], index: int) -> str:
+    """What a pass does, and the memory that it takes where that is large."""
+    room = sum(map(statistics_bytes, runs[index]))
+    said = f", pass {index + 1} of {len(runs)}" if len(runs) > 1 else ""
+    return f"measuring sensitivity{said}" + (f", {room / 1e9:.1f} GB" if room > LARGE else "")

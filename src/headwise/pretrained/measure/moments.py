@@ -265,7 +265,7 @@ def collect_moments(
                 s.units += pull.units
             if kept.due and done < len(batches):
                 kept.write(_stored(sums, done), name)
-            on_progress(done / len(batches), "measuring sensitivity")
+            on_progress(done / len(batches), "")
     finally:
         for handle in handles:
             handle.remove()
