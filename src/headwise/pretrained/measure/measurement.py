@@ -102,7 +102,6 @@ def _measured(
     for index, run in enumerate(runs):
         first, last = (_MOMENTS * done / len(runs) for done in (index, index + 1))
         part = part_of(on_progress, first, last, described(runs, index))
-        part(0.0, "")
         moments += collect_moments(
             model, run, batches, objective, seed, part, kept, f"sums-{index + 1}-of-{len(runs)}"
         )

@@ -251,6 +251,7 @@ def collect_moments(
     model.requires_grad_(False)
     try:
         left = to_device(batches[begun:], device)
+        on_progress(begun / len(batches), "")
         for done, inputs in enumerate(left, start=begun + 1):
             with torch.enable_grad(), evaluating(model):
                 rng = np.random.default_rng([seed, 0, done])
