@@ -131,6 +131,10 @@ def test_what_chance_learns_is_no_evidence_of_heads() -> None:
     assert verdict is None
     assert obstacle is not None
     assert "chance" in obstacle[0]
+    narrow, wide = {1: 0.5, 2: 7e-6, 3: 4e-6, 4: 1e-3}, {1: 1e-2, 2: 2e-4, 3: 1e-3, 4: 8e-3}
+    verdict, _ = judge_training(_of(narrow, narrow, wide, pooled=0.1), Clock(1.0))
+    assert verdict is not None  # the largest less the smallest brightness of patches
+    assert (verdict.heads, verdict.confidence < CONFIDENT) == (2, True)
     # wide heads that were stuck at first, as of a retrieval task now and then
     verdict, _ = judge_training(_of(steady, steady, wide, pooled=0.1), Clock(1.0))
     assert verdict is not None

@@ -146,9 +146,10 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
 
 def lottery(reading: CurveReading) -> Obstacle | None:
     """Fewer heads can do nothing that more cannot. Where they learn far more all the same, what
-    one number of heads learns and another does not is chance, and no evidence of heads.
+    one number of heads learns and another does not is chance, and no evidence of heads; unless it
+    was learnt wholly in the end.
     """
-    if reading.heads == 1 or reading.erratic < LOTTERY:
+    if reading.heads == 1 or reading.erratic < LOTTERY or reading.floor < reading.solved:
         return None
     return (
         f"on {reading.erratic} ways from many heads to few the many left at least "
