@@ -280,7 +280,7 @@ class Transition:
 
     def reading(self, heads: int, noise: float = 0.0) -> CurveReading:
         """The errors as seen from an answer; `noise` is the known share of the error."""
-        errors = {heads: error + self.solved for heads, error in self.attained.items()}
+        errors = {h: error + self.solved for h, error in self.attained.items()}
         more = min(error for h, error in errors.items() if h >= heads)
         fewer = errors.get(heads - 1)
         own = [
