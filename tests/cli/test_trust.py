@@ -84,3 +84,20 @@ def test_a_task_file_names_code_and_nothing_is_imported(
     assert run("build", "retrieval", "--task", str(task), "--error", "0.1") == 2
     assert "--trust left_by_a_store" in capsys.readouterr().err
     assert not (store.parent / "trace").exists()
+
+
+def test_a_trusted_module_is_found_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a study's address: an installed command does not look there by itself."""
+    (tmp_path / "maps_of_mine.py").write_text("def first(x): return x[..., :1]\n")
+    (tmp_path / "task.json").write_text(
+        '{"type": "Retrieval", "length": 4, "inputs": "uniform", "extrema": ["max"], "outer": '
+        '{"type": "Sum"}, "features": {"type": "Function", "function": "maps_of_mine:first", '
+        '"count": 1, "token_dim": 2, "lipschitz": 1}}'
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.setattr("headwise.core.trust._trusted", set())
+    asked = ("build", "retrieval", "--task", "task.json", "--error", "0.1", "--seconds", "1")
+    assert run(*asked, "--trust", "maps_of_mine") == 0

@@ -5,9 +5,12 @@ study. Importing a module runs it, so such a name stays text unless the user cho
 `--trust MODULE`, by typing a study's address, or in Python by making the specification.
 """
 
+import importlib
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 
 from headwise.core.errors import InputError
 
@@ -18,6 +21,14 @@ _reading: ContextVar[bool] = ContextVar("reading data", default=False)
 def trust(modules: Iterable[str]) -> None:
     """Let these modules, and those inside them, be imported in this process by name."""
     _trusted.update(modules)
+
+
+def look_here() -> None:
+    """Find modules that the user names in the current folder, too, as `python -m` does."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    importlib.invalidate_caches()
 
 
 def is_trusted(place: str) -> bool:

@@ -1,13 +1,11 @@
 """The studies there are, and a user's own by their import path."""
 
 import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from headwise.core.errors import InputError, require
-from headwise.core.trust import is_trusted, trust
+from headwise.core.trust import is_trusted, look_here, trust
 from headwise.lab.study import Study
 from headwise.studies.allocation.dimension_or_count import DIMENSION_OR_COUNT
 from headwise.studies.allocation.ngram_heads import NGRAM_HEADS
@@ -111,10 +109,7 @@ def _import_study(address: str) -> Study:
         all(name.isidentifier() for name in (*module.split("."), attribute)),
         f"no study at {address!r}: an address is module:NAME, such as my_studies:MINE",
     )
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-    importlib.invalidate_caches()
+    look_here()
     try:
         study = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

@@ -32,7 +32,7 @@ def chosen_task(
     Functions that the file names are imported only from trusted modules.
     """
     from headwise.core.files import read_spec
-    from headwise.core.trust import trust
+    from headwise.core.trust import look_here, trust
     from headwise.tasks import PRESETS, Retrieval
 
     if file is None:
@@ -42,6 +42,8 @@ def chosen_task(
         return PRESETS[preset](length)
     require(length is None, "a task's specification holds its length: leave --length out")
     trust(trusted or [])
+    if trusted:
+        look_here()
     task = read_spec(file, "a task")
     if isinstance(task, dict) and "task" in task:  # the specification of a built network
         task = task["task"]
