@@ -18,6 +18,13 @@ def check_model(model: Any) -> None:
         f"config.json says is_encoder_decoder = {paired!r}, and {type(model).__name__} has no "
         "encoder: it could not write a word",
     )
+    require(
+        not (
+            torch.is_inference_mode_enabled() or any(p.is_inference() for p in model.parameters())
+        ),
+        "under torch.inference_mode() no gradient can be measured, of a model opened there neither: "
+        "open it and call this outside",
+    )
     for name, parameter in model.named_parameters():
         require(
             bool(torch.isfinite(parameter.detach().sum())) or bool(parameter.isfinite().all()),
