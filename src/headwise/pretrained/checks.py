@@ -18,12 +18,11 @@ def check_model(model: Any) -> None:
         f"config.json says is_encoder_decoder = {paired!r}, and {type(model).__name__} has no "
         "encoder: it could not write a word",
     )
+    opened_there = any(parameter.is_inference() for parameter in model.parameters())
     require(
-        not (
-            torch.is_inference_mode_enabled() or any(p.is_inference() for p in model.parameters())
-        ),
-        "under torch.inference_mode() no gradient can be measured, of a model opened there neither: "
-        "open it and call this outside",
+        not (opened_there or torch.is_inference_mode_enabled()),
+        "under torch.inference_mode(), and of a model that was opened there, no gradient can be "
+        "measured: open it, and call this, outside",
     )
     for name, parameter in model.named_parameters():
         require(
