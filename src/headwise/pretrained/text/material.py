@@ -34,6 +34,7 @@ _PACKAGED = {
 _MASKED = 4  # times as much text to judge by where a model predicts 15 % of it
 _WINDOWS = 6  # at least so many sequences of the held-out text, if it has them
 _A_KIND = 2  # and of each kind of the packaged one
+_MORE = 10  # times as much text for a recovery, which would learn less by heart
 
 Source = str | Path | Material | None
 """Where calibration material comes from: a file (or folder of images), ready batches, or None."""
@@ -77,6 +78,7 @@ def text_material(
         of_both_lengths(pieces, tokens, reader.length) if reader.decoder else about(pieces, tokens)
     )
     calibration, _ = reader.batches(chosen, 0)
+    more, _ = reader.batches(about(pieces, _MORE * tokens), 3)
     if text:
         other = _of_all_kinds(reader, tokens // 4, 1, 2)
     else:
@@ -92,6 +94,7 @@ def text_material(
         other,
         _shortage(calibration, tokens, source),
         held_out.kinds,
+        more,
     )
 
 
