@@ -13,7 +13,7 @@ from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
 
 CHECKS = 10  # looks at the batches kept aside
-_ASIDE, _LEAST = 4096, 2  # tokens and batches looked at
+_ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
 
 
 def recover(
