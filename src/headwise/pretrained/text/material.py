@@ -34,7 +34,7 @@ _PACKAGED = {
 _MASKED = 4  # times as much text to judge by where a model predicts 15 % of it
 _WINDOWS = 6  # at least so many sequences of the held-out text, if it has them
 _A_KIND = 2  # and of each kind of the packaged one
-_MORE = 10  # times as much text for a recovery, which would learn less by heart
+_MORE = 10  # times as much text for a recovery, which overfits less then
 
 Source = str | Path | Material | None
 """Where calibration material comes from: a file (or folder of images), ready batches, or None."""
