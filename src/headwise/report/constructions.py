@@ -15,6 +15,7 @@ from headwise.report.theme import (
     SHADES,
     decades,
     finished,
+    logarithmic,
     panel_title,
 )
 from headwise.theory.head_count import PhaseMap
@@ -140,7 +141,7 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         "error:Q",
         title="sup-norm error ε",
         scale=alt.Scale(type="log", domain=[largest, least], nice=False),
-        axis=_errors_named(largest, least),
+        axis=logarithmic(least, largest),
     )
     y = alt.Y(
         "params:Q",
@@ -165,7 +166,7 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     layers = [lines, *(mark for name, mark in marks.items() if (here["network"] == name).any())]
     last = base.transform_filter(alt.datum.error == float(here["error"].min()))
     layers.append(
-        last.mark_text(align="right", dy=-11, fontSize=12)
+        last.mark_text(align="right", dy=-12, fontSize=14)
         .encode(text="curve:N")
         .properties(name=f"curves_{_address(here)}")
     )
@@ -173,14 +174,6 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     if exponent is not None and exponent == exponent:
         layers.append(_slope(here, float(exponent), domain, x, y))
     return alt.layer(*layers).properties(width=430, height=250)
-
-
-def _errors_named(largest: float, least: float) -> alt.Axis:
-    """Powers of ten, or, where the errors span few, round numbers between them too."""
-    if largest / least > 300:
-        return decades(-12, 0)
-    steps = [m * 10.0**power for power in range(-12, 1) for m in (1, 2, 5)]
-    return alt.Axis(format="~g", values=[e for e in steps if least <= e <= largest])
 
 
 def _slope(
@@ -199,7 +192,7 @@ def _slope(
     word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
     word["label"] = f"slope k ≥ {exponent:.2g}"
     drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
-    text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="left", dx=6, dy=8)
+    text = alt.Chart(word).mark_text(color=GREY, fontSize=14, align="left", dx=6, dy=12)
     note = text.encode(x=x, y=y, text="label:N").properties(
         name=f"note_{len(here)}_{_address(here)}"
     )
@@ -217,7 +210,7 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
     rows["share"] = rows["worst_found"] / rows["certified"]
     marks = (
         alt.Chart(rows)
-        .mark_point(filled=True, size=60, opacity=0.8)
+        .mark_point(filled=True, size=60, opacity=1)
         .encode(
             x=alt.X(
                 "certified:Q",

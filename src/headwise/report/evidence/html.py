@@ -8,10 +8,10 @@ from markupsafe import Markup, escape
 from headwise.lab.study import Claim, Verdict
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence, digest, said_number
 from headwise.report.evidence.words import LEAD, RULE
-from headwise.report.pages.content import Page, PageTable
+from headwise.report.pages.content import Page
 from headwise.report.pages.markup import Html, anchor, command, linked
 from headwise.report.pages.study import MOODS, comparisons
-from headwise.report.pages.template import render_page, static_svg
+from headwise.report.pages.template import folded_table, render_page, static_svg
 
 Draw = Callable[[object, str], Html]
 _SVG = re.compile(r"<svg.*?</svg>", re.S)
@@ -76,7 +76,7 @@ def _study(each: StudyEvidence, draw: Draw) -> Html:
             answer,
             Markup(f'<ul class="claims">{claims}</ul>'),
             _figures(each, draw),
-            *(_table(table) for table in comparisons(each.found.result)),
+            *map(folded_table, comparisons(each.found.result)),
             _differences(each),
             rerun,
             Markup("</article>"),
@@ -120,29 +120,15 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
         )
         made.append(
             Markup(
-                f'<figure class="figure" data-digest="{digest(drawn.data)}">'
+                f'<figure class="figure{" single" if len(panels) == 1 else ""}" '
+                f'data-digest="{digest(drawn.data)}">'
                 f'<h4>{escape(titles[name])}</h4><div class="legend">'
                 f'<span class="legend-title">{escape(drawn.legend_title)}</span> {lines}</div>'
-                f'<div class="panels">{charts}</div>'
+                f'<div class="panels" data-count="{len(panels)}">{charts}</div>'
                 f"<figcaption>{linked(drawn.caption)}</figcaption></figure>"
             )
         )
     return Markup("").join(made)
-
-
-def _table(table: PageTable) -> Html:
-    head = Markup("").join(Markup(f'<th scope="col">{escape(it)}</th>') for it in table.columns)
-    rows = Markup("").join(
-        Markup("<tr>")
-        + Markup("").join(Markup(f"<td>{escape(c)}</td>") for c in row)
-        + Markup("</tr>")
-        for row in table.rows
-    )
-    return Markup(
-        f"<details><summary>{escape(table.title)}</summary><p class=small>{linked(table.note)}</p>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
-    )
 
 
 def _differences(each: StudyEvidence) -> Html:
