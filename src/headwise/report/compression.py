@@ -9,7 +9,7 @@ import pandas as pd
 from headwise.pretrained.compressed import Compressed
 from headwise.report.inspection import heat_map
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, finished
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, finished, told
 
 _OTHERS = {"uniform-svd": GREEN, "prune-heads": PURPLE, "random": GREY}
 
@@ -70,7 +70,8 @@ def loss_by_size(result: Compressed, for_page: bool = False) -> alt.LayerChart:
     legend = None if for_page else alt.Legend(orient="top", columns=2, symbolOpacity=1)
     colour = colours_of("method:N", method_colours(result), None, legend)
     base = shown_of(alt.Chart(rows), "method", for_page)
-    base = base.encode(x=x, color=colour, tooltip=_told())
+    numbers = dict.fromkeys(("damage", "low", "high", "predicted"), ".3g")
+    base = base.encode(x=x, color=colour, tooltip=told("method", kept=".0%", **numbers))
     measured = base.transform_filter("isValid(datum.damage)")
     bars = measured.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, clip=True)
     chosen = pd.DataFrame(
@@ -114,15 +115,6 @@ def _ends(rows: pd.DataFrame, own: str, damage: float) -> list[float]:
     return [min(known) - margin, max(known) + margin]
 
 
-def _told() -> list[alt.Tooltip]:
-    numbers = ("damage", "low", "high", "predicted")
-    return [
-        alt.Tooltip("method:N"),
-        alt.Tooltip("kept:Q", format=".0%"),
-        *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
-    ]
-
-
 def bars(result: Compressed) -> dict[str, alt.LayerChart]:
     """Heads and dimensions that every layer keeps, beside what it had."""
     heads = result.heads()
@@ -147,7 +139,7 @@ def bars(result: Compressed) -> dict[str, alt.LayerChart]:
 
 def _beside_original(rows: pd.DataFrame, name: str, axis: str) -> alt.LayerChart:
     x = alt.X("layer:O", title="layer", axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(rows).encode(x=x, tooltip=["layer", name, "original"])
+    base = alt.Chart(rows).encode(x=x, tooltip=told("layer", **{name: ".3~g", "original": ".3~g"}))
     before = base.mark_bar(color=GREY, opacity=0.35).encode(y=alt.Y("original:Q", title=axis))
     after = base.mark_bar(color=BLUE, width={"band": 0.55}).encode(y=alt.Y(f"{name}:Q", title=axis))
     return alt.layer(before, after).properties(width=330, height=200)

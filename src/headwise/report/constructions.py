@@ -17,6 +17,7 @@ from headwise.report.theme import (
     finished,
     logarithmic,
     panel_title,
+    told,
 )
 from headwise.theory.head_count import PhaseMap
 
@@ -30,7 +31,7 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
     base = alt.Chart(shown).encode(
         x=alt.X("length:O", title="sequence length T", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("heads:O", title="attention heads h", sort="descending"),
-        tooltip=["heads", "length", "exponent", "verdict"],
+        tooltip=told("heads", "length", "verdict", exponent=".4~g"),
     )
     silent = (
         base.transform_filter("!isValid(datum.exponent)")
@@ -83,7 +84,7 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
     base = alt.Chart(rows).encode(
         x=alt.X("position:O", title="position t", axis=alt.Axis(values=ticks, labelAngle=0)),
         y=alt.Y("head:O", title="head"),
-        tooltip=["sequence", "head", "position", alt.Tooltip("weight", format=".4f")],
+        tooltip=told("sequence", "head", "position", weight=".4f"),
     )
     weights = base.mark_rect().encode(
         color=alt.Color(
@@ -154,10 +155,12 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         x=x,
         y=y,
         color=alt.Color("curve:N", title=None, scale=colour, legend=None),
-        tooltip=[
-            *("task", "length", "curve", "heads"),
-            *("error", "params", "network", "certified_error"),
-        ],
+        tooltip=told(
+            *("task", "length", "curve", "heads", "network"),
+            error="~g",
+            params=",d",
+            certified_error=".3g",
+        ),
     )
     lines = base.mark_line(strokeWidth=2)
     counted = base.transform_filter("datum.network == 'counted'").mark_point(size=30)
@@ -220,7 +223,10 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
             ),
             y=alt.Y("share:Q", title="worst error found / certified error"),
             color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),
-            tooltip=["trial", "features", "outer", "length", "asked", "certified", "worst_found"],
+            tooltip=told(
+                *("trial", "features", "outer", "length"),
+                **dict.fromkeys(("asked", "certified", "worst_found"), ".3g"),
+            ),
         )
     )
     limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])

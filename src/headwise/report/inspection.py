@@ -8,7 +8,7 @@ import pandas as pd
 from headwise.pretrained.inspection import Inspection
 from headwise.report.lines.style import in_lines
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
-from headwise.report.theme import BLUE, FAINTEST, GREY, ORANGE, SCHEME, finished, ordered
+from headwise.report.theme import BLUE, FAINTEST, GREY, ORANGE, SCHEME, finished, ordered, told
 
 _STEP = 26
 _APART = 0.6  # share of an axis that is left free between places: what belongs together is close
@@ -21,7 +21,7 @@ class LineChart(NamedTuple):
     title: str
     chart: alt.LayerChart
     caption: str
-    colours: dict[int, str]
+    colours: dict[str, str]
 
 
 def heat_map(
@@ -35,7 +35,7 @@ def heat_map(
     base = alt.Chart(heads).encode(
         x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("layer:O", title="layer"),
-        tooltip=["layer", "head", alt.Tooltip(column, format=".3g")],
+        tooltip=told("layer", "head", **{column: ".3g"}),
     )
     cells = base.mark_rect().encode(color=alt.Color(f"{column}:Q", title=None, scale=scale))
     gone = base.transform_filter(f"!isValid(datum['{column}'])").mark_text(text="×", color=GREY)
@@ -79,9 +79,9 @@ def line_charts(inspection: Inspection, for_page: bool = False) -> dict[str, Lin
     return drawn
 
 
-def _colours(errors: pd.DataFrame) -> dict[int, str]:
+def _colours(errors: pd.DataFrame) -> dict[str, str]:
     """The colour of each layer; none where they are too many to be named."""
-    layers = sorted(errors["layer"].unique().tolist())
+    layers = [str(layer) for layer in sorted(errors["layer"].unique().tolist())]
     return dict(zip(layers, ordered(len(layers)), strict=True)) if len(layers) <= _NAMED else {}
 
 
@@ -119,10 +119,7 @@ def damage_by_size(inspection: Inspection) -> alt.LayerChart:
             scale=alt.Scale(domain=[float(sizes["kept"].min()), 1.0], nice=False),
             axis=alt.Axis(format="%", values=shares, grid=False),
         ),
-        tooltip=[
-            alt.Tooltip("kept", format=".0%"),
-            *(alt.Tooltip(name, format=".3g") for name in ("predicted", "measured", "low", "high")),
-        ],
+        tooltip=told(kept=".0%", **dict.fromkeys(("predicted", "measured", "low", "high"), ".3g")),
     )
     zero = alt.Chart(pd.DataFrame({"predicted": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
     line = base.mark_line(color=BLUE, strokeWidth=2.5)
@@ -166,7 +163,8 @@ def _lines(data: pd.DataFrame, x: str, title: str, for_page: bool) -> alt.LayerC
     """Means over heads; bars, side by side, from the head that changes least to the one most."""
     colours, places = _colours(data), sorted(data[x].unique().tolist())
     y_title = "change of the output"
-    base = alt.Chart(data).encode(
+    named = data.assign(layer=data["layer"].map(str)) if colours else data
+    base = alt.Chart(named).encode(
         x=alt.X(
             f"{x}:O",
             title=title,
@@ -174,10 +172,7 @@ def _lines(data: pd.DataFrame, x: str, title: str, for_page: bool) -> alt.LayerC
             scale=alt.Scale(domain=places, paddingInner=_APART, paddingOuter=_APART / 2),
         ),
         color=_layer_colours(colours, for_page),
-        tooltip=[
-            *("layer", x),
-            *(alt.Tooltip(name, format=".2%") for name in ("change", "least", "largest")),
-        ],
+        tooltip=told("layer", x, **dict.fromkeys(("change", "least", "largest"), ".2%")),
     )
     if colours:
         base = base.encode(xOffset=alt.XOffset("layer:O", scale=alt.Scale(domain=list(colours))))
@@ -194,7 +189,7 @@ def _lines(data: pd.DataFrame, x: str, title: str, for_page: bool) -> alt.LayerC
     return chart
 
 
-def _layer_colours(colours: dict[int, str], for_page: bool) -> alt.Color:
+def _layer_colours(colours: dict[str, str], for_page: bool) -> alt.Color:
     """A colour a layer, with its name; of many layers, their scale."""
     if not colours:
         scale = alt.Scale(range=ordered(_NAMED))

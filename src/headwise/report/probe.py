@@ -6,7 +6,7 @@ import pandas as pd
 
 from headwise.advise.probe.finding import ERROR, Finding
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
-from headwise.report.theme import BLUE, FAINTEST, GREY, finished, logarithmic, ordered
+from headwise.report.theme import BLUE, FAINTEST, GREY, finished, logarithmic, ordered, told
 
 _WIDTH, _HEIGHT = 460, 320
 
@@ -79,7 +79,7 @@ def _errors(rows: pd.DataFrame, finding: Finding, for_page: bool) -> alt.LayerCh
     points = points.mark_point(filled=True, size=55, opacity=FAINTEST, color=BLUE).encode(
         x=x,
         y=y,
-        tooltip=["heads:O", "head_dim:O", "seed:O", alt.Tooltip("value:Q", format=".2e")],
+        tooltip=told("heads:O", "head_dim:O", "seed:O", value=".2e"),
     )
     if colours := width_colours(finding):
         legend = None if for_page else alt.Legend(orient="top")

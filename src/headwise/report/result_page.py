@@ -72,7 +72,7 @@ def _lines_of_heads(result: Inspection) -> list[PageFigure]:
             result.errors,
             finished(in_print[name].chart, each.title),
             each.caption,
-            ("layer", {str(layer): colour for layer, colour in each.colours.items()}),
+            ("layer", each.colours),
         )
         for name, each in on_page.items()
     ]

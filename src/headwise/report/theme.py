@@ -111,6 +111,20 @@ def logarithmic(low: float, high: float) -> alt.Axis:
     return decades(first, last, step=max(1, ceil((last - first) / _MOST_DECADES)))
 
 
+def told(*names: str, **formats: str) -> list[alt.Tooltip]:
+    """What a mark tells when pointed at: columns in words, then numbers in their formats."""
+    plain = [alt.Tooltip(name, title=in_words(name)) for name in names]
+    return plain + [
+        alt.Tooltip(f"{name}:Q", title=in_words(name), format=each)
+        for name, each in formats.items()
+    ]
+
+
+def in_words(name: str) -> str:
+    """A column's name as people write it."""
+    return name.partition(":")[0].replace("_", " ")
+
+
 def heading(title: str, subtitle: str | Sequence[str] = "") -> alt.TitleParams:
     """A figure's title, and smaller lines below it."""
     lines = subtitle if isinstance(subtitle, str) else list(subtitle)

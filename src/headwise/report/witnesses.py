@@ -6,7 +6,7 @@ import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title, told
 from headwise.theory.bound import rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
@@ -199,7 +199,7 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
             legend=alt.Legend(labelLimit=400),
         ),
         detail="group:N",
-        tooltip=["group", "heads", "kind", alt.Tooltip("relative", format=".3g"), "error"],
+        tooltip=told("group", "heads", "kind", relative=".3g", error=".3g"),
     )
     lines = base.mark_line(strokeWidth=2)
     points = base.mark_point(size=80, filled=True, opacity=1).encode(

@@ -51,10 +51,11 @@ def _paper(paper: PaperEvidence, draw: Draw) -> Html:
 
 
 def _study(each: StudyEvidence, draw: Draw) -> Html:
-    study = each.study
+    study, name = each.study, anchor(each.study.name)
     head = Markup(
-        f'<article class="figure"><h3 id="{anchor(study.name)}">{escape(study.title)} '
-        f'<span class="small">{escape(study.name)}</span></h3>'
+        f'<article class="figure"><h3 id="{name}">{escape(study.title)} '
+        f'<span class="small">{escape(study.name)}</span> <a class="anchor" href="#{name}" '
+        f'aria-label="Link to {escape(study.title)}">#</a></h3>'
     )
     rerun = Markup(
         f'<p class="small">To run it: <code>{command(each.command)}</code>, '
@@ -104,7 +105,7 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
         panels = drawn.panels or {"": drawn.chart}
         charts = Markup("").join(
             Markup(
-                f'<div class="panel"><h4>{escape(title)}</h4><div class="chart still" role="img" '
+                f'<div class="panel">{_panel_title(title)}<div class="chart still" role="img" '
                 f'tabindex="0" aria-label="{escape(titles[name])}">'
                 f"{draw(chart, f'{anchor(each.study.name)}-{name}-{number}')}</div></div>"
             )
@@ -129,6 +130,10 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
             )
         )
     return Markup("").join(made)
+
+
+def _panel_title(title: str) -> Html:
+    return Markup(f"<h4>{escape(title)}</h4>") if title else Markup("")
 
 
 def _differences(each: StudyEvidence) -> Html:

@@ -10,10 +10,10 @@ HIDDEN = "hidden"
 
 
 def shown_of(chart: Any, column: str, for_page: bool = True) -> Any:
-    """The chart without what is switched off by the column's value; in print nothing is."""
+    """The chart without what is switched off by the column's value, a text; in print nothing is."""
     if not for_page:
         return chart
-    return chart.transform_filter(f"indexof({HIDDEN}, toString(datum['{column}'])) < 0")
+    return chart.transform_filter(f"indexof({HIDDEN}, datum.{column}) < 0")
 
 
 def with_switches(chart: Any, for_page: bool = True) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 from headwise.report.figures import DrawnFigure
 from headwise.report.lines.legend import Swatch
 from headwise.report.pages.content import PageFigure, PageTable
-from headwise.report.theme import finished, panel_title
+from headwise.report.theme import finished, in_words, panel_title
 
 _LONG = 10_000  # numbers from here on are read by their thousands
 
@@ -62,7 +62,7 @@ def panel_figure(
 def number_table(title: str, rows: pd.DataFrame) -> PageTable:
     """All rows, numbers to four digits."""
     cells = [[_cell(value) for value in row] for row in rows.itertuples(index=False)]
-    return PageTable(title, [str(column).replace("_", " ") for column in rows.columns], cells)
+    return PageTable(title, [in_words(str(column)) for column in rows.columns], cells)
 
 
 def _cell(value: object) -> str:
