@@ -7,9 +7,10 @@ import pandas as pd
 from headwise.build import Witness, WitnessComparison
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
 from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title, told
-from headwise.theory.bound import rounded_up
+from headwise.theory.bound import rounded_down, rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
+_TICKS = 12  # about so many numbers are named on an axis
 _ROUNDING = 1e-9  # a forced error below this is none
 
 
@@ -26,7 +27,7 @@ def draw_witness(found: Witness) -> alt.TopLevelMixin:
 def witness_caption(found: Witness) -> list[str]:
     """How to read the panels."""
     return [
-        f"Targets {found.target_gap:.4g} apart, representations "
+        f"Targets {rounded_down(found.target_gap)} apart, representations "
         f"{rounded_up(found.representation_gap, 3)} apart.",
         "Last panel, orange: the error that every readout of that constant makes on one of "
         "the two; blue: the network's own.",
@@ -35,8 +36,8 @@ def witness_caption(found: Witness) -> list[str]:
 
 def witness_title(found: Witness) -> str:
     """What the pair shows, with the constant up to which it holds."""
-    constant = found.readout_lipschitz
-    return f"Two inputs that no readout with Lipschitz constant up to {constant:.3g} tells apart"
+    constant = rounded_down(found.readout_lipschitz, 3)
+    return f"Two inputs that no readout with Lipschitz constant up to {constant} tells apart"
 
 
 def witness_panels(found: Witness, for_page: bool = False) -> dict[str, alt.TopLevelMixin]:
@@ -53,7 +54,8 @@ def witness_panels(found: Witness, for_page: bool = False) -> dict[str, alt.TopL
 def _numbered(name: str, title: str, count: int) -> alt.X:
     """An axis of whole numbers from 0, with room at its ends: marks do not stand on the frame."""
     scale = alt.Scale(domain=[-0.5, count - 0.5], nice=False)
-    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    ticks = list(range(0, count, max(1, count // _TICKS)))
+    axis = alt.Axis(grid=False, values=ticks, format="d")
     return alt.X(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 

@@ -20,12 +20,11 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
-def whole_figure(name: str, title: str, chart: Any, data: pd.DataFrame | None = None) -> PageFigure:
+def whole_figure(name: str, title: str, chart: Any, data: pd.DataFrame) -> PageFigure:
     """A figure of one panel; its title and subtitle stand on the page."""
-    rows = pd.DataFrame() if data is None else data
     bare = chart.copy()
     bare.title = ""
-    return PageFigure(name, title, DrawnFigure(chart, rows, {"": bare}), subtitle(chart))
+    return PageFigure(name, title, DrawnFigure(chart, data, {"": bare}), subtitle(chart))
 
 
 def subtitle(chart: Any) -> str:
@@ -55,6 +54,7 @@ def panel_figure(
     on_page = {each: finished(panel) for each, panel in panels.items()}
     called, colours = legend
     swatches = tuple(Swatch(value, value, colour) for value, colour in colours.items())
+    swatches = swatches if len(swatches) > 1 else ()  # one line needs no name
     drawn = DrawnFigure(whole, data, on_page, swatches, called)
     return PageFigure(name, title, drawn, caption)
 
