@@ -135,6 +135,12 @@ def test_what_chance_learns_is_no_evidence_of_heads() -> None:
     verdict, _ = judge_training(_of(narrow, narrow, wide, pooled=0.1), Clock(1.0))
     assert verdict is not None  # the largest less the smallest brightness of patches
     assert (verdict.heads, verdict.confidence < CONFIDENT) == (2, True)
+    # three bowls at length 64: every head that goes lets the others learn a little more
+    narrow = {1: 0.31, 2: 0.12, 3: 1e-3, 4: 1.3e-3, 8: 4.2e-3}
+    wide = {1: 0.31, 2: 0.11, 3: 5e-4, 4: 1.1e-3, 8: 2.9e-3}
+    verdict, _ = judge_training(_of(narrow, wide, pooled=0.7), Clock(1.0))
+    assert verdict is not None
+    assert (verdict.heads, verdict.confidence < CONFIDENT) == (3, True)
     # wide heads that were stuck at first, as of a retrieval task now and then
     verdict, _ = judge_training(_of(steady, steady, wide, pooled=0.1), Clock(1.0))
     assert verdict is not None
@@ -157,6 +163,15 @@ def test_one_head_that_is_close_to_all_is_the_answer_where_no_number_has_a_step(
     assert verdict.heads == 1
     threshold = {1: 8e-3, 2: 4e-3, 3: 2e-3, 4: 1e-3}
     assert judge_training(_of(threshold, threshold, pooled=0.3), Clock(1.0))[0] is None
+
+
+def test_what_more_heads_refine_is_no_feature_of_its_own() -> None:
+    """How far the largest token lies out of the others: two heads, and four refine it sixfold."""
+    for gain, answered in ((6, True), (12, False)):
+        errors = {1: 0.026, 2: 3.2e-4, 3: 3.2e-4 / gain, 4: 3.2e-4 / gain}
+        verdict, obstacle = judge_training(_of(errors, errors, pooled=0.02), Clock(1.0))
+        assert (verdict is not None and verdict.heads == 2) == answered
+        assert answered or (obstacle is not None and "little weight" in obstacle[0])
 
 
 def test_one_head_that_leaves_something_is_not_called_sure() -> None:

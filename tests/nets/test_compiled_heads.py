@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from headwise.nets.attention import _compiled, is_compiled, read_by, read_heads
+from headwise.nets.attention import read_heads
+from headwise.nets.compiled import compiled, compiled_for, computed_by
 from headwise.nets.positions import rotation
 from headwise.nets.shape import AttentionShape
 
@@ -37,7 +38,7 @@ def gradients(case: tuple, dtype: torch.dtype, only: slice = slice(None)) -> lis
         rows, layer, keys=keys, causal=causal, turns=turns,
         gains=(gains[0], gains[1]) if normed else None,
     )  # fmt: skip
-    assert is_compiled(rows, layer) == (dtype == torch.float32)
+    assert (compiled_for(rows) is not None) == (dtype == torch.float32)
     wanted = [rows, gains] if normed else [rows]
     return [mixed.detach(), *torch.autograd.grad(mixed, wanted, slope[only].to(dtype))]
 
@@ -75,20 +76,20 @@ def test_large_scores_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_whoever_asks_first_gets_the_compiled_code(mode: type) -> None:
-    _compiled.cache_clear()
+    compiled.cache_clear()
     with mode():
-        assert read_by("cpu") == "attention compiled"
+        assert computed_by("cpu") == "attention compiled"
 
 
 def test_without_the_compiled_code_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_by("cpu") == "attention compiled"
-    compiled = gradients(CASES[0], torch.float32)
-    _compiled.cache_clear()
+    assert computed_by("cpu") == "attention compiled"
+    before = gradients(CASES[0], torch.float32)
+    compiled.cache_clear()
     with monkeypatch.context() as patched:
         patched.setitem(__import__("sys").modules, "headwise.core.compiled.heads", None)
-        assert "does not work here" in read_by("cpu")
+        assert "does not work here" in computed_by("cpu")
         rows, layer = torch.ones(1, 1, 2, 3), AttentionShape(heads=1, qk_dim=1, v_dim=1)
-        assert not is_compiled(rows, layer)
+        assert compiled_for(rows) is None
         assert torch.allclose(read_heads(rows, layer, keys=2), torch.ones(1, 1, 2, 1))
-    _compiled.cache_clear()
-    assert torch.equal(gradients(CASES[0], torch.float32)[0], compiled[0])
+    compiled.cache_clear()
+    assert torch.equal(gradients(CASES[0], torch.float32)[0], before[0])

@@ -7,18 +7,17 @@ torch does it, causal attention by blocks of queries: a block needs no key after
 which spares nearly half of the scores.
 """
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headwise.core.lazy import named
+from headwise.nets.compiled import compiled_for, rms_norm
 from headwise.nets.layers import Params, linear, merge_heads, split_heads
 from headwise.nets.positions import rotate
-from headwise.nets.rms import rms_norm
 from headwise.nets.shape import AttentionShape
 
 Kind = Literal["softmax", "hardmax"]
@@ -74,13 +73,11 @@ def read_heads(
     The first `keys` tokens are keys. `turns`: cosines and sines of rotary positions; `gains`: those
     of the RMS norms of queries and of keys, (members, heads, rank) each.
     """
-    if is_compiled(rows, layer):
+    steps = compiled_for(rows)
+    if steps is not None and rows.shape[2] * (layer.qk_dim + layer.v_dim) <= _MOST_COMPILED:
         both = None if gains is None else torch.stack(gains)
         shape = {"heads": layer.heads, "qk_dim": layer.qk_dim, "v_dim": layer.v_dim}
-        found: Tensor = _compiled().read_heads(
-            rows, keys=keys, causal=causal, turns=turns, gains=both, **shape
-        )
-        return found
+        return steps.read_heads(rows, keys=keys, causal=causal, turns=turns, gains=both, **shape)
     query, key, value = _split(rows, layer, (layer.heads,) * 3)
     if gains is not None:
         query, key = head_norms(query, key, gains)
@@ -100,36 +97,6 @@ def head_norms(
     """The RMS norms of queries and of keys; gains are (members, heads, rank)."""
     of_query, of_key = (gain[:, None, :, None] for gain in gains)
     return rms_norm(query, of_query), rms_norm(key, of_key)
-
-
-def is_compiled(rows: Tensor, layer: AttentionShape) -> bool:
-    """Is what heads of these tokens read computed by compiled code?"""
-    return (
-        rows.device.type == "cpu"
-        and rows.dtype == torch.float32
-        and rows.shape[2] * (layer.qk_dim + layer.v_dim) <= _MOST_COMPILED
-        and not isinstance(_compiled(), str)
-    )
-
-
-def read_by(device: str) -> str:
-    """What computes what heads read on a device, in words for a record."""
-    if device != "cpu":
-        return "attention by torch"
-    found = _compiled()
-    return f"attention by torch: {found}" if isinstance(found, str) else "attention compiled"
-
-
-@cache
-def _compiled() -> Any:
-    """The compiled code, or why it does not work on this machine."""
-    try:
-        heads = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
-        with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
-            heads.try_out()
-    except Exception as error:  # whatever goes wrong there
-        return f"the compiled attention does not work here: {type(error).__name__}: {error}"
-    return heads
 
 
 def attend(

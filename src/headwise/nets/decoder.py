@@ -21,9 +21,9 @@ from headwise.core.errors import require
 from headwise.core.spec import spec
 from headwise.nets.attention import head_norms, project, read_heads
 from headwise.nets.base import LayeredShape, Net
+from headwise.nets.compiled import gelu, rms_norm
 from headwise.nets.layers import ParameterShapes, Params, Stream, linear, merge_heads
 from headwise.nets.positions import rotate, rotation
-from headwise.nets.rms import rms_norm
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants import Variant, find_variant
 from headwise.nets.variants.mixing import mix_heads, sight
@@ -216,7 +216,7 @@ class DecoderShape(LayeredShape):
         stream = stream + self._attend(params, name, self.layers[index], normed)
         if self.ffn:
             hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
-            stream = stream + linear(functional.gelu(hidden), params, f"{name}.down")
+            stream = stream + linear(gelu(hidden), params, f"{name}.down")
         return stream
 
     def _attend(self, params: Params, name: str, layer: AttentionShape, stream: Stream) -> Stream:

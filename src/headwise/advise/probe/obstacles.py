@@ -4,9 +4,9 @@ from math import exp
 
 from headwise.advise.probe.calibration import (
     AS_GOOD,
-    ERRATIC,
     LARGEST_FLOOR,
     LARGEST_FLOOR_OF_LABELS,
+    LOTTERIES,
     LOTTERY,
     NOTHING_LEARNT,
     ONE_IS_CLOSE,
@@ -18,9 +18,9 @@ from headwise.advise.probe.clock import Clock
 from headwise.advise.probe.descent.transition import Transition
 
 OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
-# Where heads are enough, more of them lower a small error 5-fold at most if one is, 2.5-fold if
-# several are. A sharp log-sum-exp has its largest step at two heads, and a 10-fold one after it.
-HIDDEN_GAIN, HIDDEN_GAIN_OF_SEVERAL = 8.0, 4.0
+# Where heads are enough, more of them lower a small error 6-fold at most. A sharp log-sum-exp has
+# its largest step at two heads, and a 10-fold one after it.
+HIDDEN_GAIN = 8.0
 REFINED_GAIN = 30.0  # nor does a second head that chooses as the first does gain more than that
 _DEEPER = "less noise, more samples, or a deeper network"
 
@@ -130,9 +130,8 @@ def hidden_feature(transition: Transition, heads: int) -> Obstacle | None:
     its head lowers the error by far more than chance and longer training do.
     """
     gain, errors = transition.hidden_gain(heads), transition.errors()
-    enough = HIDDEN_GAIN if heads == 1 else HIDDEN_GAIN_OF_SEVERAL
     refined = heads == 1 and transition.one_feature and gain < REFINED_GAIN
-    little = gain < enough and (heads > 1 or transition.catches_up)
+    little = gain < HIDDEN_GAIN and (heads > 1 or transition.catches_up)
     if transition.labels or refined or little:
         return None
     more = min((h for h in errors if h > heads), key=lambda h: errors[h])
@@ -149,11 +148,11 @@ def lottery(reading: CurveReading) -> Obstacle | None:
     one number of heads learns and another does not is chance, and no evidence of heads; unless it
     was learnt wholly in the end.
     """
-    if reading.heads == 1 or reading.erratic < LOTTERY or reading.floor < reading.solved:
+    if reading.heads == 1 or reading.lotteries < LOTTERIES or reading.floor < reading.solved:
         return None
     return (
-        f"on {reading.erratic} ways from many heads to few the many left at least "
-        f"{exp(ERRATIC):.0f} times what the few did: what is learnt is a matter of chance, and "
+        f"on {reading.lotteries} ways from many heads to few the many left at least "
+        f"{exp(LOTTERY):.0f} times what the few did: what is learnt is a matter of chance, and "
         f"fewer than {reading.heads} heads may do",
         "the function itself, more samples, or targets without heavy tails",
     )

@@ -15,7 +15,7 @@ from headwise.core.compiled.simd import add, div, fma, load, mul, splat, sqrt, s
 Memory = Any  # np.ndarray of float32, as numba sees it
 Places = Any  # np.ndarray of integers, one a lane
 ZERO, ONE = np.float32(0), np.float32(1)
-EPSILON = np.float32(1e-6)  # as in `headwise.nets.rms`
+EPSILON = np.float32(1e-6)  # as in `headwise.nets.compiled`
 
 
 @inner
@@ -110,7 +110,7 @@ def norm(memory: Memory, at: int, tokens: int, size: int, gain: int, kept: int) 
 def norm_back(
     memory: Memory, at: int, tokens: int, size: int, gain: int, gain_slope: int, kept: int
 ) -> None:
-    """Gradients of γ ⊙ x/RMS(x) → those of x and of γ: `headwise.nets.rms` has the formulas."""
+    """Gradients of γ ⊙ x/RMS(x) → those of x and of γ: formulas are in `headwise.nets.compiled`."""
     step, inverses = size * LANES, kept + tokens * size * LANES
     clear(memory, gain_slope, step)
     for t in range(tokens):

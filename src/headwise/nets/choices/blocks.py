@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from headwise.nets.attention import project
 from headwise.nets.base import LayeredShape
+from headwise.nets.compiled import gelu
 from headwise.nets.layers import ParameterShapes, Params, linear, linear_shapes, merge_heads
 from headwise.nets.shape import AttentionShape
 
@@ -62,7 +63,7 @@ def block(
     """
     attention = _attention(params, name, layer, stream, keys)
     stream = stream + drop(linear(attention, params, f"{name}.out"))
-    hidden = functional.gelu(normed_linear(stream, params, f"{name}.norm2", f"{name}.up"))
+    hidden = gelu(normed_linear(stream, params, f"{name}.norm2", f"{name}.up"))
     return stream + drop(linear(hidden, params, f"{name}.down"))
 
 

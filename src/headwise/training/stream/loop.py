@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headwise.core.errors import require
-from headwise.nets.attention import read_by
 from headwise.nets.base import TokenNetShape
+from headwise.nets.compiled import computed_by
 from headwise.tasks._measure import score
 from headwise.tasks.protocols import TokenTask
 from headwise.training.ensemble import Ensemble, stackable
@@ -51,7 +51,7 @@ def train_on_stream(
         return _errors(ensemble, task, *validation, device)
 
     state.run(training, step, evaluate, session.on_progress, loss_scale=task.scale)
-    engine = "token ensemble", f"the only engine for token networks; {read_by(device)}"
+    engine = "token ensemble", f"the only engine for token networks; {computed_by(device)}"
     return [
         make_outcome(seed, curve, MEAN_SQUARE, engine, params)
         for seed, curve, params in zip(seeds, state.curves, ensemble.params(), strict=True)

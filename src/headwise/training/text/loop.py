@@ -19,8 +19,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
 from headwise.nets import DecoderShape
-from headwise.nets.attention import read_by
 from headwise.nets.base import forward_and_penalty
+from headwise.nets.compiled import computed_by
 from headwise.tasks.protocols import TextTask
 from headwise.training.ensemble import Ensemble
 from headwise.training.outcome import Outcome, make_outcome
@@ -64,7 +64,7 @@ def train_on_text(
         "tokens_per_second": training.steps * training.batch * task.length / state.seconds,
         "flops_per_token": flops_per_token(shape, task.length),
     }
-    engine = "decoder", f"the only engine for text; {read_by(device)}"
+    engine = "decoder", f"the only engine for text; {computed_by(device)}"
     return [
         _outcome(seed, curve, params, spread, facts, task, engine)
         for seed, curve, params, spread in zip(

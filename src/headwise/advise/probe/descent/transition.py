@@ -7,6 +7,7 @@ from headwise.advise.probe.calibration import (
     AS_GOOD,
     ERRATIC,
     LARGEST_FLOOR,
+    LOTTERY,
     MOST_REST,
     MUCH_LEFT,
     ONE_IS_CLOSE,
@@ -219,10 +220,9 @@ class Transition:
             found[heads] = least
         return found
 
-    @property
-    def erratic(self) -> int:
-        """Descents in which many heads learnt far less than few."""
-        return sum(each.erratic(self.solved) > ERRATIC for each in self.descents)
+    def erratic(self, least: float) -> int:
+        """Descents in which many heads fell behind few, by a factor of which this is the log."""
+        return sum(each.erratic(self.solved) > least for each in self.descents)
 
     @property
     def best(self) -> float:
@@ -295,5 +295,6 @@ class Transition:
             floor=max(self.best - noise, 0.0),
             agreement=sum(each == heads for each in own) / max(len(own), 1),
             solved=self.solved,
-            erratic=self.erratic,
+            erratic=self.erratic(ERRATIC),
+            lotteries=self.erratic(LOTTERY),
         )

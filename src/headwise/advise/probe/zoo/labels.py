@@ -52,12 +52,14 @@ def classes_of_argmax(rng: Generator) -> ZooTask:
 def largest_coordinate(rng: Generator) -> ZooTask:
     """Which of k coordinates has the largest maximum? k maxima in appearance; one head.
 
-    It is the largest coordinate of the token with the largest entry: one choice.
+    It is the largest coordinate of the token with the largest entry: one choice. Of x and −x it is
+    the sign of the largest |x| (`signs_of_largest`), and it jumps, too, where two tokens with
+    different coordinates tie: a refusal is right as well.
     """
     length, k = int(rng.integers(10, 41)), int(rng.integers(2, 7))
     return ZooTask(
         f"coordinate of the largest entry, {k} classes, length {length}",
-        right(1),
+        right(1, REFUSE),
         independent(rng, length, k),
         lambda x: x.amax(1).argmax(1),
         labels=True,

@@ -1,0 +1,111 @@
+"""What is computed by compiled code on this machine, and what by torch.
+
+On a CPU, in float32, attention, GELU and RMS norms are compiled (`headwise.core.compiled`); where
+that does not work, and on any other device, torch computes them.
+
+The RMS norm with a gain, backwards:
+
+    n = x/√(mean x² + ε),   y = γ ⊙ n,   means over the last axis
+    ∂x = (γ ⊙ ∂y − n mean(γ ⊙ ∂y ⊙ n))/√(mean x² + ε),   ∂γ = Σ ∂y ⊙ n
+
+torch has no kernel for it on a CPU: its own is a row of operations, of which autograd keeps and
+reads again more than twice as many arrays as there are here.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from headwise.core.lazy import named
+
+_EPSILON = 1e-6
+
+
+class Compiled(NamedTuple):
+    """Compiled steps of autograd."""
+
+    read_heads: Callable[..., Tensor]
+    gelu: Callable[[Tensor], Tensor]
+    rms_norm: Callable[[Tensor, Tensor], Tensor]
+    lanes: int  # numbers in a vector
+
+
+def compiled_for(values: Tensor) -> Compiled | None:
+    """The compiled steps, if they can be taken on such numbers."""
+    if values.device.type != "cpu" or values.dtype != torch.float32:
+        return None
+    found = compiled()
+    return None if isinstance(found, str) else found
+
+
+def computed_by(device: str) -> str:
+    """What computes attention on a device, in words for a record."""
+    if device != "cpu":
+        return "attention by torch"
+    found = compiled()
+    return f"attention by torch: {found}" if isinstance(found, str) else "attention compiled"
+
+
+@cache
+def compiled() -> Compiled | str:
+    """The compiled steps, or why they do not work on this machine."""
+    try:
+        steps = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
+        activations = named("headwise.core.compiled.activations")
+        with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
+            steps.try_out()
+            activations.try_out()
+    except Exception as error:  # whatever goes wrong there
+        return f"the compiled attention does not work here: {type(error).__name__}: {error}"
+    return Compiled(steps.read_heads, activations.gelu, activations.rms_norm, activations.LANES)
+
+
+def gelu(values: Tensor) -> Tensor:
+    """x·Φ(x)."""
+    steps = compiled_for(values)
+    if steps is None or values.numel() < steps.lanes:
+        return functional.gelu(values)
+    return steps.gelu(values)
+
+
+def rms_norm(
+    vectors: Float[Tensor, "*batch size"], gain: Float[Tensor, "*#batch size"]
+) -> Float[Tensor, "*batch size"]:
+    """γ ⊙ x/RMS(x), for each vector x; compiled where a member has one gain, of whole vectors."""
+    steps, size = compiled_for(vectors), vectors.shape[-1]
+    shared = gain.numel() == gain.shape[0] * size and gain.shape[0] == vectors.shape[0]
+    if steps and shared and vectors.numel() and size % steps.lanes == 0:
+        return steps.rms_norm(vectors, gain.flatten(1))
+    normed: Tensor = _RmsNorm.apply(vectors, gain)
+    return normed
+
+
+class _RmsNorm(torch.autograd.Function):
+    """(x, γ) → y; see the module's top for the formulas."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, vectors: Float[Tensor, "*batch size"], gain: Float[Tensor, "*#batch size"]
+    ) -> Float[Tensor, "*batch size"]:
+        """The normed vectors."""
+        length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+        inverse = torch.rsqrt(length.square_().div_(vectors.shape[-1]).add_(_EPSILON))
+        ctx.save_for_backward(vectors, gain, inverse)
+        return (vectors * inverse).mul_(gain)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Float[Tensor, "*batch size"]) -> tuple[Tensor, Tensor]:
+        """The gradients of x and γ."""
+        vectors, gain, inverse = ctx.saved_tensors
+        normal = vectors * inverse
+        by_gain = grad * normal
+        gain_grad = by_gain.sum_to_size(gain.shape)
+        mean = by_gain.mul_(gain).mean(-1, keepdim=True)
+        return (grad * gain).addcmul_(normal, mean, value=-1).mul_(inverse), gain_grad
