@@ -19,13 +19,16 @@ from headwise.report.theme import (
     panel_title,
     told,
 )
+from headwise.theory.bound import rounded_down
 from headwise.theory.head_count import PhaseMap
 
 
 def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
     """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
     rows = found.to_pandas()
-    shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
+    shown = rows.assign(
+        label=rows["exponent"].map(lambda k: rounded_down(k, 2) if pd.notna(k) else "")
+    )
     shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
     shown.loc[shown["verdict"] == "vacuous", "label"] = "–"
     base = alt.Chart(shown).encode(
@@ -193,7 +196,7 @@ def _slope(
         {"error": ends, "params": [height * (centre / e) ** exponent for e in ends]}
     )
     word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
-    word["label"] = f"slope k ≥ {exponent:.2g}"
+    word["label"] = f"slope k ≥ {rounded_down(exponent, 2)}"
     drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
     text = alt.Chart(word).mark_text(color=GREY, fontSize=14, align="left", dx=6, dy=12)
     note = text.encode(x=x, y=y, text="label:N").properties(

@@ -79,7 +79,7 @@ def witness_rows(found: Witness) -> pd.DataFrame:
     `of` says which it is; `position` is a token's, and `dimension` counts what has several.
     """
     pairs = zip(INPUT_COLOURS, (found.first, found.second), strict=True)
-    rows = [
+    rows: list[tuple[str, str, int | None, int | None, float]] = [
         (name, "token", place, index, float(value))
         for name, tokens in pairs
         for place, token in enumerate(tokens)
