@@ -194,7 +194,7 @@ def sample_profiles() -> HeadProfiles:
 def sample_finding() -> Finding:
     """An answer with errors by heads."""
     rows = [
-        ("descent", "held-out error", heads, 8, 16, seed, error * (1 + seed))
+        ("descent", "held-out error", heads, 8 * (1 + seed), 16, seed, error * (1 + seed))
         for heads, error in ((1, 0.3), (2, 0.1), (3, 1e-4), (4, 1e-4))
         for seed in (0, 1)
     ]

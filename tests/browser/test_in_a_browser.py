@@ -1,26 +1,17 @@
 """Every kind of page, looked at with a browser: nothing is loaded, nothing overflows, all reads."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from tabs import A4, DRAWN, KINDS, WIDTHS, opened
 
 from headwise.theory.head_count import lower_bound_exponent
 from headwise.theory.rank import error_lower_bound, heads_needed
 
-KINDS = (
-    *("study", "inspection", "compression", "finding", "plan", "index", "calculator"),
-    *("built", "witness", "frontier", "phase-map", "evidence"),
-)
-DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
-A4 = {"width": 688, "height": 970}  # without its margins
-WIDTHS = (390, 768, 1280, 1920)
 SORTED = """[...document.querySelectorAll("th button")].filter(button => {
     const table = button.closest("table"), column = button.parentElement.cellIndex;
     button.click();
@@ -29,27 +20,17 @@ SORTED = """[...document.querySelectorAll("th button")].filter(button => {
     if (!plain.every(text => /^-?[0-9.]+(e[+-]?[0-9]+)?$/.test(text))) return false;
     return plain.some((text, i) => i && Number(plain[i - 1]) > Number(text));
 }).map(button => button.textContent)"""
-
-
-@contextmanager
-def opened(browser: Any, path: Path, hash: str = "", **options: Any) -> Iterator[Any]:
-    """The page when its figures are drawn; fails on any complaint or request."""
-    tab = browser.new_page(**options)
-    tab.set_default_timeout(180_000)  # a busy machine is slow, not wrong
-    heard: list[str] = []
-    tab.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-    tab.on("pageerror", lambda error: heard.append(str(error)))
-    tab.on("request", lambda request: heard.append(request.url) if _leaves(request.url) else None)
-    tab.goto(f"file://{path}{hash}", timeout=120_000)  # a busy machine takes its time
-    if options.get("java_script_enabled", True):
-        tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
-    yield tab
-    assert heard == []
-    tab.close()
-
-
-def _leaves(address: str) -> bool:
-    return not address.startswith(("file:", "data:", "blob:"))
+LEADS_NOWHERE = """[...document.querySelectorAll("a[href^='#']")].map(each => each.hash).filter(
+    hash => !document.getElementById(decodeURIComponent(hash.slice(1))))"""
+UNADDRESSED = """[...document.querySelectorAll("h2, h3")].filter(
+    each => !each.closest("#pinned, .card") && !each.querySelector(".anchor")
+    ).map(each => each.textContent)"""
+CUT = """[...document.querySelectorAll("main *")].filter(each =>
+    each.getBoundingClientRect().right > innerWidth + 1 && !each.closest("svg")
+    ).map(each => each.outerHTML.slice(0, 120))"""  # what is wider than the paper is cut there
+BROKEN_HEADINGS = """[...document.querySelectorAll("th")].filter(each =>
+    each.scrollWidth > each.clientWidth + 1 || getComputedStyle(each).overflowWrap === "anywhere"
+    ).map(each => each.outerHTML.slice(0, 120))"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,6 +46,8 @@ def test_a_page_fits_every_width_and_is_accessible(
         found = axe.run(tab).response["violations"]
         serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
         assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+        assert tab.evaluate(LEADS_NOWHERE) == []
+        assert tab.evaluate(UNADDRESSED) == []
         assert tab.evaluate(SORTED) == []  # columns of numbers that a click leaves unsorted
         if tab.locator("#download").count():
             with tab.expect_download() as started:
@@ -78,6 +61,11 @@ def test_a_page_fits_every_width_and_is_accessible(
         found = axe.run(tab).response["violations"]
         serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
         assert serious == [], [each["nodes"][0]["html"][:200] for each in found]
+        tab.emulate_media(media="print")
+        tab.set_viewport_size(A4)
+        tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert tab.evaluate(CUT) == []
+        assert tab.evaluate(BROKEN_HEADINGS) == []
 
 
 def test_figures_are_there_without_javascript(browser: Any, pages: dict[str, Path]) -> None:
@@ -89,24 +77,7 @@ def test_figures_are_there_without_javascript(browser: Any, pages: dict[str, Pat
         assert tab.locator("#L1H2").inner_text() == "1"
 
 
-def test_a_point_tells_the_tables_value(
-    browser: Any, pages: dict[str, Path], at: Callable[..., pd.DataFrame]
-) -> None:
-    smallest = at(heads=4, length=8)["error"].min()
-    with opened(browser, pages["study"]) as tab:
-        marks = tab.locator(".chart svg .mark-symbol path[aria-roledescription='point']")
-        texts = [marks.nth(i).get_attribute("aria-label") or "" for i in range(marks.count())]
-        wanted = next(
-            i for i, text in enumerate(texts) if "heads: 4" in text and "smallest" in text
-        )
-        marks.nth(wanted).hover(force=True)
-        tip = tab.locator("#vg-tooltip-element").inner_text()
-        assert f"{smallest:.2e}".replace("e-05", "e-5") in tip
-
-
-def test_a_table_sorts_and_filters_and_a_legend_switches_lines(
-    browser: Any, pages: dict[str, Path]
-) -> None:
+def test_a_table_sorts_and_filters(browser: Any, pages: dict[str, Path]) -> None:
     with opened(browser, pages["study"]) as tab:
         tab.locator("#table-1 summary").click()
         head = tab.locator("#table-1 th button").nth(0)
@@ -116,16 +87,6 @@ def test_a_table_sorts_and_filters_and_a_legend_switches_lines(
         assert first.inner_text() == "4"
         tab.locator("#table-1 input").fill("stuck-nowhere")
         assert tab.locator("#table-1 tbody tr:visible").count() == 0
-        lines = "document.querySelectorAll('.chart svg .mark-line path[d]').length"
-        before = tab.evaluate(lines)
-        named = tab.locator(".legend button").nth(0)
-        named.hover()  # its line alone, as long as one points at it
-        tab.wait_for_function(f"{lines} < {before}")
-        tab.locator("h1").hover()
-        tab.wait_for_function(f"{lines} == {before}")
-        named.click()
-        tab.locator("h1").hover()
-        tab.wait_for_function(f"{lines} < {before}")
 
 
 def test_the_data_download_and_equal_the_store(browser: Any, pages: dict[str, Path]) -> None:
@@ -241,7 +202,7 @@ def test_a_slider_goes_along_the_sizes(browser: Any, pages: dict[str, Path]) -> 
         assert "upon a time" in tab.locator(".texts").inner_text()
 
 
-def test_a_live_page_renews_itself(browser: Any, pages: dict[str, Path], at: Any) -> None:
+def test_a_live_page_renews_itself(browser: Any, pages: dict[str, Path]) -> None:
     path = pages["live"]
     with opened(browser, path) as tab:
         assert "6/24 runs, 12 steps/s, time left 0:01:00" in tab.locator("#live").inner_text()
@@ -264,30 +225,3 @@ def test_a_page_prints_whole_on_a4(browser: Any, pages: dict[str, Path]) -> None
         swatch = tab.locator(".legend .swatch").nth(0)  # browsers print no grounds unless asked
         assert swatch.evaluate("each => getComputedStyle(each).printColorAdjust") == "exact"
         assert tab.pdf(format="A4").startswith(b"%PDF")
-
-
-def test_no_page_is_wider_than_the_paper(browser: Any, pages: dict[str, Path]) -> None:
-    """What is wider than its place on the paper is cut: nothing can be scrolled there."""
-    wider = """[...document.querySelectorAll("main *")].filter(each =>
-        each.getBoundingClientRect().right > innerWidth + 1 && !each.closest("svg")
-        ).map(each => each.outerHTML.slice(0, 120))"""
-    for kind in KINDS:
-        with opened(browser, pages[kind]) as tab:
-            tab.emulate_media(media="print")
-            tab.set_viewport_size(A4)
-            tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-            assert tab.evaluate(wider) == [], kind
-
-
-@pytest.fixture
-def at(pages: dict[str, Path]) -> Callable[..., pd.DataFrame]:
-    """Rows of the store at a setting."""
-    rows = pd.read_csv(pages["study"].parent / "runs.csv")
-
-    def chosen(**where: int) -> pd.DataFrame:
-        found = rows
-        for name, value in where.items():
-            found = found[found[name] == value]
-        return found
-
-    return chosen

@@ -213,7 +213,7 @@ def test_an_index_lists_pages_beside_stores_and_passes_over_the_rest(tmp_path: P
     (folder / "broken.html").write_text(lie)
     text = report(folder, all=True).read_text()
     assert 'href="probe.html"' in text
-    assert "93% probable" in text
+    assert "93 % probable" in text
     assert "0 studies, 1 result." in text
     assert HOSTILE not in text
     assert "another&#39;s" not in text

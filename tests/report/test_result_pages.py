@@ -6,15 +6,16 @@ from pathlib import Path
 import pandas as pd
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.build import frontier
-from headwise.nets import AttentionShape
+from headwise.build import frontier, retrieval, witness
+from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape
 from headwise.report.build import report
 from headwise.report.compression import charts
 from headwise.report.constructions import frontier_panels
+from headwise.report.pages.content import PageTable
 from headwise.report.plan import in_words
 from headwise.report.result_page import page_of, write_page
 from headwise.theory.head_count import phase_map
-from page_samples import sample_compression, sample_finding
+from page_samples import TASK, sample_compression, sample_finding, sample_inspection
 
 
 def test_the_name_of_a_file_is_no_address_of_its_own(tmp_path: Path) -> None:
@@ -54,3 +55,40 @@ def test_an_axis_of_few_errors_names_them() -> None:
     axis = drawn["layer"][0]["encoding"]["x"]
     assert axis["axis"]["values"] == [0.05, 0.1]
     assert axis["scale"]["domain"][0] > 0.1 > 0.05 > axis["scale"]["domain"][1]
+
+
+def test_words_begin_at_the_left_and_numbers_end_at_the_right() -> None:
+    rows = [["1", "0.5 to 0.7", "gated", ""], ["2", "one seed", "plain", ""], ["3", "1e-3", "", ""]]
+    table = PageTable("of", ["heads", "95 % interval", "variant", "published"], rows)
+    assert table.worded == [False, False, True, False]
+    assert PageTable("nothing", ["a", "b"], []).worded == [False, False]
+
+
+def test_the_data_of_a_pair_are_all_that_its_figure_shows() -> None:
+    net = ClassTokenNet(ClassTokenShape.standard(token_dim=2, heads=1), seed=0)
+    found = witness(net, TASK, steps=5, starts=4)
+    page = page_of(found)
+    rows = page.figures[0].drawn.data
+    assert rows.to_csv(index=False) == page.csv
+    targets = rows[rows["of"] == "target"]["value"].tolist()
+    assert targets == [float(each) for each in found.targets]
+    after = rows[rows["of"] == "after attention"]
+    assert after["value"].tolist() == [float(v) for row in found.representations for v in row]
+    tokens = rows[rows["of"] == "token"]["value"]
+    assert tokens.tolist() == [*found.first.flatten().tolist(), *found.second.flatten().tolist()]
+
+
+def test_a_figure_of_a_built_network_saves_its_attention() -> None:
+    built = retrieval(TASK, error=0.1)
+    assert page_of(built).figures[0].drawn.data.equals(built.attention())
+
+
+def test_a_legend_is_the_pages_where_several_lines_need_names() -> None:
+    page = page_of(sample_inspection(layers=3))
+    for figure in page.figures:
+        assert [swatch.value for swatch in figure.drawn.legend] == ["0", "1", "2"]
+        on_page, in_print = next(iter(figure.drawn.panels.values())), figure.drawn.chart
+        assert "hidden" in str(on_page.to_dict()["layer"])
+        assert "hidden" not in str(in_print.to_dict()["layer"])
+    alone = page_of(sample_inspection(layers=1))
+    assert all(figure.drawn.legend == () for figure in alone.figures)

@@ -78,6 +78,14 @@ def contrast(one: str, two: str) -> float:
 def test_marks_are_seen_on_paper_and_at_night(ground: str) -> None:
     for colour in (*theme.PALETTE, *theme.RAMP, theme.GREY):
         assert contrast(colour, ground) >= 3, (colour, ground, contrast(colour, ground))
+    for colour in (*theme.RAMP, theme.GREY):
+        assert contrast(mixed(colour, ground, theme.FAINTEST), ground) >= 3, (colour, ground)
+
+
+def mixed(colour: str, ground: str, opacity: float) -> str:
+    """What is seen of the colour on the ground."""
+    pairs = [(int(colour[i : i + 2], 16), int(ground[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(opacity * a + (1 - opacity) * b):02x}" for a, b in pairs)
 
 
 def test_what_is_put_into_a_script_cannot_leave_it() -> None:

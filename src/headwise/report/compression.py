@@ -8,7 +8,8 @@ import pandas as pd
 
 from headwise.pretrained.compressed import Compressed
 from headwise.report.inspection import heat_map
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, finished
+from headwise.report.lines.switches import colours_of, shown_of, with_switches
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, finished, told
 
 _OTHERS = {"uniform-svd": GREEN, "prune-heads": PURPLE, "random": GREY}
 
@@ -39,7 +40,14 @@ def _with_removed(result: Compressed, heads: pd.DataFrame, name: str) -> pd.Data
     return every.merge(heads[["layer", "head", name]], on=["layer", "head"], how="left")
 
 
-def loss_by_size(result: Compressed) -> alt.LayerChart:
+def method_colours(result: Compressed) -> dict[str, str]:
+    """The colour of this method, and of each baseline that was measured."""
+    own, tried = result.plan.method, {point.method for point in result.sizes}
+    others = {name: colour for name, colour in _OTHERS.items() if name in tried and name != own}
+    return {own: BLUE, **others}
+
+
+def loss_by_size(result: Compressed, for_page: bool = False) -> alt.LayerChart:
     """Damage against the parameters kept: this method's curve, the baselines, and the choice."""
     rows = pd.DataFrame(
         [
@@ -49,7 +57,6 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
         ]
     )
     own, judged = result.plan.method, result.evaluation
-    methods = [own, *(name for name in _OTHERS if name in set(rows["method"]) and name != own)]
     least = min(float(rows["kept"].min()), judged.attention_parameters.ratio)
     x = alt.X(
         "kept:Q",
@@ -60,13 +67,11 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
     title = f"damage, {judged.unit}"
     ends = _ends(rows, own, judged.damage)
     y = alt.Y("damage:Q", title=title, scale=alt.Scale(domain=ends, nice=False))
-    colour = alt.Color(
-        "method:N",
-        title=None,
-        scale=alt.Scale(domain=methods, range=[BLUE, *(_OTHERS[name] for name in methods[1:])]),
-        legend=alt.Legend(orient="top", columns=2, symbolOpacity=1),
-    )
-    base = alt.Chart(rows).encode(x=x, color=colour, tooltip=_told())
+    legend = None if for_page else alt.Legend(orient="top", columns=2, symbolOpacity=1)
+    colour = colours_of("method:N", method_colours(result), None, legend)
+    base = shown_of(alt.Chart(rows), "method", for_page)
+    numbers = dict.fromkeys(("damage", "low", "high", "predicted"), ".3g")
+    base = base.encode(x=x, color=colour, tooltip=told("method", kept=".0%", **numbers))
     measured = base.transform_filter("isValid(datum.damage)")
     bars = measured.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, clip=True)
     chosen = pd.DataFrame(
@@ -82,7 +87,7 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
     # Damage falls to the right: there, above the point, is room, but for the last sixth.
     side: Literal["left", "right"] = "left" if chosen["kept"][0] < 1 - (1 - least) / 6 else "right"
     zero = alt.Chart(pd.DataFrame({"damage": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
-    return alt.layer(
+    chart = alt.layer(
         zero.encode(y=y),
         base.transform_filter("isValid(datum.predicted)")
         .mark_line(strokeWidth=2, strokeDash=[6, 4])
@@ -97,6 +102,8 @@ def loss_by_size(result: Compressed) -> alt.LayerChart:
         .encode(text="label:N")
         .properties(name="note_chosen"),
     ).properties(width=460, height=340)
+    whole: alt.LayerChart = with_switches(chart, for_page)
+    return whole
 
 
 def _ends(rows: pd.DataFrame, own: str, damage: float) -> list[float]:
@@ -106,15 +113,6 @@ def _ends(rows: pd.DataFrame, own: str, damage: float) -> list[float]:
     known = [0.0, damage, *heights.dropna().astype(float)]
     margin = 0.06 * (max(known) - min(known) or 1.0)
     return [min(known) - margin, max(known) + margin]
-
-
-def _told() -> list[alt.Tooltip]:
-    numbers = ("damage", "low", "high", "predicted")
-    return [
-        alt.Tooltip("method:N"),
-        alt.Tooltip("kept:Q", format=".0%"),
-        *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
-    ]
 
 
 def bars(result: Compressed) -> dict[str, alt.LayerChart]:
@@ -141,7 +139,7 @@ def bars(result: Compressed) -> dict[str, alt.LayerChart]:
 
 def _beside_original(rows: pd.DataFrame, name: str, axis: str) -> alt.LayerChart:
     x = alt.X("layer:O", title="layer", axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(rows).encode(x=x, tooltip=["layer", name, "original"])
+    base = alt.Chart(rows).encode(x=x, tooltip=told("layer", **{name: ".3~g", "original": ".3~g"}))
     before = base.mark_bar(color=GREY, opacity=0.35).encode(y=alt.Y("original:Q", title=axis))
     after = base.mark_bar(color=BLUE, width={"band": 0.55}).encode(y=alt.Y(f"{name}:Q", title=axis))
     return alt.layer(before, after).properties(width=330, height=200)

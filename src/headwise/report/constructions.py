@@ -15,21 +15,26 @@ from headwise.report.theme import (
     SHADES,
     decades,
     finished,
+    logarithmic,
     panel_title,
+    told,
 )
+from headwise.theory.bound import rounded_down
 from headwise.theory.head_count import PhaseMap
 
 
 def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
     """heads × length, coloured by the exponent; grey where the bound forbids nothing."""
     rows = found.to_pandas()
-    shown = rows.assign(label=rows["exponent"].map(lambda k: f"{k:.2g}" if pd.notna(k) else ""))
+    shown = rows.assign(
+        label=rows["exponent"].map(lambda k: rounded_down(k, 2) if pd.notna(k) else "")
+    )
     shown.loc[shown["verdict"] == "not applicable", "label"] = "enough"
     shown.loc[shown["verdict"] == "vacuous", "label"] = "–"
     base = alt.Chart(shown).encode(
         x=alt.X("length:O", title="sequence length T", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("heads:O", title="attention heads h", sort="descending"),
-        tooltip=["heads", "length", "exponent", "verdict"],
+        tooltip=told("heads", "length", "verdict", exponent=".4~g"),
     )
     silent = (
         base.transform_filter("!isValid(datum.exponent)")
@@ -82,7 +87,7 @@ def draw_attention(built: Built) -> alt.TopLevelMixin:
     base = alt.Chart(rows).encode(
         x=alt.X("position:O", title="position t", axis=alt.Axis(values=ticks, labelAngle=0)),
         y=alt.Y("head:O", title="head"),
-        tooltip=["sequence", "head", "position", alt.Tooltip("weight", format=".4f")],
+        tooltip=told("sequence", "head", "position", weight=".4f"),
     )
     weights = base.mark_rect().encode(
         color=alt.Color(
@@ -140,7 +145,7 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         "error:Q",
         title="sup-norm error ε",
         scale=alt.Scale(type="log", domain=[largest, least], nice=False),
-        axis=_errors_named(largest, least),
+        axis=logarithmic(least, largest),
     )
     y = alt.Y(
         "params:Q",
@@ -153,10 +158,12 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
         x=x,
         y=y,
         color=alt.Color("curve:N", title=None, scale=colour, legend=None),
-        tooltip=[
-            *("task", "length", "curve", "heads"),
-            *("error", "params", "network", "certified_error"),
-        ],
+        tooltip=told(
+            *("task", "length", "curve", "heads", "network"),
+            error="~g",
+            params=",d",
+            certified_error=".3g",
+        ),
     )
     lines = base.mark_line(strokeWidth=2)
     counted = base.transform_filter("datum.network == 'counted'").mark_point(size=30)
@@ -165,7 +172,7 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     layers = [lines, *(mark for name, mark in marks.items() if (here["network"] == name).any())]
     last = base.transform_filter(alt.datum.error == float(here["error"].min()))
     layers.append(
-        last.mark_text(align="right", dy=-11, fontSize=12)
+        last.mark_text(align="right", dy=-12, fontSize=14)
         .encode(text="curve:N")
         .properties(name=f"curves_{_address(here)}")
     )
@@ -173,14 +180,6 @@ def _frontier_panel(rows: pd.DataFrame, task: str, length: int) -> alt.LayerChar
     if exponent is not None and exponent == exponent:
         layers.append(_slope(here, float(exponent), domain, x, y))
     return alt.layer(*layers).properties(width=430, height=250)
-
-
-def _errors_named(largest: float, least: float) -> alt.Axis:
-    """Powers of ten, or, where the errors span few, round numbers between them too."""
-    if largest / least > 300:
-        return decades(-12, 0)
-    steps = [m * 10.0**power for power in range(-12, 1) for m in (1, 2, 5)]
-    return alt.Axis(format="~g", values=[e for e in steps if least <= e <= largest])
 
 
 def _slope(
@@ -197,9 +196,9 @@ def _slope(
         {"error": ends, "params": [height * (centre / e) ** exponent for e in ends]}
     )
     word = pd.DataFrame({"error": [ends[0]], "params": [line["params"].min()]})
-    word["label"] = f"slope k ≥ {exponent:.2g}"
+    word["label"] = f"slope k ≥ {rounded_down(exponent, 2)}"
     drawn = alt.Chart(line).mark_line(color=GREY, strokeDash=[6, 4], strokeWidth=2)
-    text = alt.Chart(word).mark_text(color=GREY, fontSize=12, align="left", dx=6, dy=8)
+    text = alt.Chart(word).mark_text(color=GREY, fontSize=14, align="left", dx=6, dy=12)
     note = text.encode(x=x, y=y, text="label:N").properties(
         name=f"note_{len(here)}_{_address(here)}"
     )
@@ -217,7 +216,7 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
     rows["share"] = rows["worst_found"] / rows["certified"]
     marks = (
         alt.Chart(rows)
-        .mark_point(filled=True, size=60, opacity=0.8)
+        .mark_point(filled=True, size=60, opacity=1)
         .encode(
             x=alt.X(
                 "certified:Q",
@@ -227,7 +226,10 @@ def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
             ),
             y=alt.Y("share:Q", title="worst error found / certified error"),
             color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),
-            tooltip=["trial", "features", "outer", "length", "asked", "certified", "worst_found"],
+            tooltip=told(
+                *("trial", "features", "outer", "length"),
+                **dict.fromkeys(("asked", "certified", "worst_found"), ".3g"),
+            ),
         )
     )
     limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])

@@ -1,15 +1,27 @@
 """Charts of an inspection, each a function that returns an Altair chart of plain data."""
 
+from typing import Any, NamedTuple
+
 import altair as alt
 import pandas as pd
 
 from headwise.pretrained.inspection import Inspection
 from headwise.report.lines.style import in_lines
-from headwise.report.theme import BLUE, GREY, ORANGE, SCHEME, finished, ordered
+from headwise.report.lines.switches import colours_of, shown_of, with_switches
+from headwise.report.theme import BLUE, FAINTEST, GREY, ORANGE, SCHEME, finished, ordered, told
 
 _STEP = 26
 _APART = 0.6  # share of an axis that is left free between places: what belongs together is close
 _NAMED = 16  # lines that a legend names; of more it shows the scale
+
+
+class LineChart(NamedTuple):
+    """A chart with lines and its words; `colours` are those of its layers, where they have some."""
+
+    title: str
+    chart: alt.LayerChart
+    caption: str
+    colours: dict[str, str]
 
 
 def heat_map(
@@ -23,7 +35,7 @@ def heat_map(
     base = alt.Chart(heads).encode(
         x=alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("layer:O", title="layer"),
-        tooltip=["layer", "head", alt.Tooltip(column, format=".3g")],
+        tooltip=told("layer", "head", **{column: ".3g"}),
     )
     cells = base.mark_rect().encode(color=alt.Color(f"{column}:Q", title=None, scale=scale))
     gone = base.transform_filter(f"!isValid(datum['{column}'])").mark_text(text="×", color=GREY)
@@ -34,33 +46,43 @@ def heat_map(
 
 def charts(inspection: Inspection) -> dict[str, alt.Chart | alt.LayerChart]:
     """All charts by name."""
-    lines = {name: chart for name, (_, chart, _) in line_charts(inspection).items()}
+    lines = {name: each.chart for name, each in line_charts(inspection).items()}
     return heat_maps(inspection) | lines
 
 
-def line_charts(inspection: Inspection) -> dict[str, tuple[str, alt.LayerChart, str]]:
-    """The charts with lines: title, chart and caption by name."""
+def line_charts(inspection: Inspection, for_page: bool = False) -> dict[str, LineChart]:
+    """The charts with lines by name; on a page the legend is the page's."""
     drawn = {}
     if not inspection.sizes.empty:
-        drawn["damage"] = (
+        drawn["damage"] = LineChart(
             "What a smaller attention would cost",
             damage_by_size(inspection),
             "Line: predicted from gradients. Points: measured on held-out data, with 95 % "
             "intervals over documents.",
+            {},
         )
     range_of = "Lines: mean over a layer's heads; bars: from the head that changes least to most."
-    drawn["change_by_size"] = (
+    colours = _colours(inspection.errors)
+    drawn["change_by_size"] = LineChart(
         "How far heads' outputs move when dimensions are cut",
-        saturation_by_size(inspection),
+        saturation_by_size(inspection, for_page),
         range_of,
+        colours,
     )
     if inspection.errors["length"].nunique() > 1:
-        drawn["change_by_length"] = (
+        drawn["change_by_length"] = LineChart(
             "How that depends on the length of the sequence",
-            saturation_by_length(inspection),
+            saturation_by_length(inspection, for_page),
             range_of,
+            colours,
         )
     return drawn
+
+
+def _colours(errors: pd.DataFrame) -> dict[str, str]:
+    """The colour of each layer; none where they are too many to be named."""
+    layers = [str(layer) for layer in sorted(errors["layer"].unique().tolist())]
+    return dict(zip(layers, ordered(len(layers)), strict=True)) if len(layers) <= _NAMED else {}
 
 
 def draw(inspection: Inspection) -> alt.ConcatChart:
@@ -97,10 +119,7 @@ def damage_by_size(inspection: Inspection) -> alt.LayerChart:
             scale=alt.Scale(domain=[float(sizes["kept"].min()), 1.0], nice=False),
             axis=alt.Axis(format="%", values=shares, grid=False),
         ),
-        tooltip=[
-            alt.Tooltip("kept", format=".0%"),
-            *(alt.Tooltip(name, format=".3g") for name in ("predicted", "measured", "low", "high")),
-        ],
+        tooltip=told(kept=".0%", **dict.fromkeys(("predicted", "measured", "low", "high"), ".3g")),
     )
     zero = alt.Chart(pd.DataFrame({"predicted": [0.0]})).mark_rule(color=GREY, strokeDash=[4, 3])
     line = base.mark_line(color=BLUE, strokeWidth=2.5)
@@ -116,22 +135,22 @@ def damage_by_size(inspection: Inspection) -> alt.LayerChart:
     ).properties(width=460, height=300)
 
 
-def saturation_by_size(inspection: Inspection) -> alt.Chart:
+def saturation_by_size(inspection: Inspection, for_page: bool = False) -> alt.LayerChart:
     """Output change by query–key size, a line a layer."""
     errors = inspection.errors
     longest = errors[errors["length"] == errors["length"].max()]
     data = _by_layer(longest, "size")
-    return _lines(data, "size", "query–key dimensions kept", "layer", "layer")
+    return _lines(data, "size", "query–key dimensions kept", for_page)
 
 
-def saturation_by_length(inspection: Inspection) -> alt.Chart:
+def saturation_by_length(inspection: Inspection, for_page: bool = False) -> alt.LayerChart:
     """Output change by sequence length at a small size, a line a layer."""
     errors = inspection.errors
     sizes = sorted(errors["size"].unique())
     small = errors[errors["size"] == sizes[len(sizes) // 3]]
     data = _by_layer(small, "length")
     title = f"sequence length (with {sizes[len(sizes) // 3]} dimensions)"
-    return _lines(data, "length", title, "layer", "layer")
+    return _lines(data, "length", title, for_page)
 
 
 def _by_layer(errors: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -140,33 +159,40 @@ def _by_layer(errors: pd.DataFrame, by: str) -> pd.DataFrame:
     return found.rename(columns={"mean": "change", "min": "least", "max": "largest"})
 
 
-def _lines(data: pd.DataFrame, x: str, title: str, by: str, by_title: str) -> alt.LayerChart:
+def _lines(data: pd.DataFrame, x: str, title: str, for_page: bool) -> alt.LayerChart:
     """Means over heads; bars, side by side, from the head that changes least to the one most."""
-    count = data[by].nunique()
-    few = count <= _NAMED
-    colour = alt.Color(
-        f"{by}:{'O' if few else 'Q'}",
-        title=by_title,
-        scale=alt.Scale(range=ordered(count if few else _NAMED)),
-        legend=alt.Legend(orient="top", **({"columns": 8, "symbolOpacity": 1} if few else {})),
-    )
+    colours, places = _colours(data), sorted(data[x].unique().tolist())
     y_title = "change of the output"
-    base = alt.Chart(data).encode(
+    named = data.assign(layer=data["layer"].map(str)) if colours else data
+    base = alt.Chart(named).encode(
         x=alt.X(
             f"{x}:O",
             title=title,
             axis=alt.Axis(labelAngle=0, grid=False),
-            scale=alt.Scale(paddingInner=_APART, paddingOuter=_APART / 2),
+            scale=alt.Scale(domain=places, paddingInner=_APART, paddingOuter=_APART / 2),
         ),
-        color=colour,
-        tooltip=[by, x, *(alt.Tooltip(n, format=".2%") for n in ("change", "least", "largest"))],
+        color=_layer_colours(colours, for_page),
+        tooltip=told("layer", x, **dict.fromkeys(("change", "least", "largest"), ".2%")),
     )
-    if few:
-        base = base.encode(xOffset=alt.XOffset(f"{by}:O"))
-    y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"))
-    bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
+    if colours:
+        base = base.encode(xOffset=alt.XOffset("layer:O", scale=alt.Scale(domain=list(colours))))
+        base = shown_of(base, "layer", for_page)
+    scale = alt.Scale(domainMin=0, domainMax=float(data["largest"].max()) or 1.0)
+    y = alt.Y("change:Q", title=y_title, axis=alt.Axis(format="%"), scale=scale)
+    bars = base.mark_rule(strokeWidth=1.5, opacity=FAINTEST).encode(
         y=alt.Y("least:Q", title=y_title), y2="largest:Q"
     )
-    lines = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)
+    lines = base.mark_line(strokeWidth=1.5).encode(y=y)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y)
-    return alt.layer(bars, lines, points).properties(width=460, height=300)
+    layers = alt.layer(bars, lines, points).properties(width=460, height=300)
+    chart: alt.LayerChart = with_switches(layers, for_page)
+    return chart
+
+
+def _layer_colours(colours: dict[str, str], for_page: bool) -> alt.Color:
+    """A colour a layer, with its name; of many layers, their scale."""
+    if not colours:
+        scale = alt.Scale(range=ordered(_NAMED))
+        return alt.Color("layer:Q", title="layer", scale=scale, legend=alt.Legend(orient="top"))
+    legend: Any = alt.Legend(orient="top", columns=8, symbolOpacity=1)
+    return colours_of("layer:O", colours, "layer", None if for_page else legend)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from headwise.lab.study import IntervalFigure
-from headwise.report.lines.panels import HIDDEN
 from headwise.report.lines.style import in_lines
+from headwise.report.lines.switches import shown_of, with_switches
 from headwise.report.theme import GREY, PALETTE, finished, panel_title
 
 _WIDTH, _ROW = 330, 34
@@ -56,9 +56,7 @@ def _panel(
     groups = list(colours)
     shown = None if for_page or len(groups) == 1 else alt.Legend(orient="bottom")
     legend: dict[str, Any] = {"legend": shown}
-    rows = alt.Chart(here)
-    if for_page:
-        rows = rows.transform_filter(f"indexof({HIDDEN}, datum.group) < 0")
+    rows = shown_of(alt.Chart(here), "group", for_page)
     shared = data.groupby(["panel", "label"])["group"].nunique().max() > 1
     apart = {"yOffset": alt.YOffset("group:N", sort=groups)} if shared else {}
     base = rows.encode(
@@ -89,8 +87,9 @@ def _panel(
     if figure.zero:
         rule = alt.Chart(pd.DataFrame({"mean": [0.0]}))
         layers.insert(0, rule.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="mean:Q"))
-    chart = alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))
-    return chart.add_params(alt.param(name=HIDDEN, value=[])) if for_page else chart
+    sized = alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(labels))
+    chart: alt.LayerChart = with_switches(sized, for_page)
+    return chart
 
 
 def _labels(labels: list[str]) -> alt.Axis:

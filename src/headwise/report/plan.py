@@ -7,7 +7,7 @@ import pandas as pd
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.nets.shape import AttentionShape
-from headwise.report.theme import BLUE, GREY, GROUNDS, ORANGE, finished
+from headwise.report.theme import BLUE, GREY, GROUNDS, ORANGE, finished, told
 
 _WIDTH, _LAYER_HEIGHT, _LEAST_HEIGHT = 460, 32, 120
 _ROOM = 1.25  # of the longest bar, for the words beside it
@@ -37,7 +37,7 @@ def by_layer(plan: AllocationPlan) -> alt.LayerChart:
         scale=alt.Scale(domain=[0, most], nice=False),
         axis=alt.Axis(tickMinStep=1, tickCount=6),
     )
-    tip = ["layer:O", "heads:Q", "qk_dim:Q", "v_dim:Q", "parameters:Q"]
+    tip = told("layer:O", heads="d", qk_dim="d", v_dim="d", parameters=",d")
     cells = alt.Chart(_heads(layers)).mark_bar(
         color=BLUE, stroke=GROUNDS[0], strokeWidth=1.5, height={"band": 0.72}
     )
@@ -57,7 +57,9 @@ def candidate_intervals(plan: AllocationPlan) -> alt.LayerChart:
     """Each allocation that was tried: its loss minus uniform's, with the 95 % interval."""
     rows = plan.candidate_table().dropna(subset="against_uniform")
     y = alt.Y("name:N", title=None, sort=rows["name"].tolist(), axis=alt.Axis(labelLimit=260))
-    base = alt.Chart(rows).encode(y=y, tooltip=["name", "against_uniform", "low", "high", "seeds"])
+    base = alt.Chart(rows).encode(
+        y=y, tooltip=told("name", "seeds", against_uniform=".4f", low=".4f", high=".4f")
+    )
     x = alt.X("against_uniform:Q", title="loss minus uniform's (left is better)")
     points = base.mark_point(filled=True, size=90, color=BLUE, opacity=1).encode(x=x)
     known = base.transform_filter("isValid(datum.low)")

@@ -5,35 +5,46 @@ import numpy as np
 import pandas as pd
 
 from headwise.advise.probe.finding import ERROR, Finding
-from headwise.report.theme import BLUE, GREY, decades, finished, ordered
+from headwise.report.lines.switches import colours_of, shown_of, with_switches
+from headwise.report.theme import BLUE, FAINTEST, GREY, finished, logarithmic, ordered, told
 
 _WIDTH, _HEIGHT = 460, 320
 
 
 def draw(finding: Finding) -> alt.LayerChart:
     """Errors where there was training; else how many tokens matter, and at how many inputs."""
-    errors = _known(finding)
-    chart = _errors(errors, finding) if len(errors) else _counts(finding)
-    sized = chart.properties(width=_WIDTH, height=_HEIGHT)
-    figure: alt.LayerChart = finished(sized, _title(finding), finding.notes[:2])
+    figure: alt.LayerChart = finished(panel(finding), _title(finding), finding.notes[:2])
     return figure
 
 
-def evidence_figures(finding: Finding) -> list[tuple[alt.LayerChart, alt.LayerChart, str]]:
-    """For a page: the panel, the whole figure and how to read it; nothing if there is no mark."""
+def panel(finding: Finding, for_page: bool = False) -> alt.LayerChart:
+    """The figure without words around it; on a page the legend is the page's."""
     errors = _known(finding)
-    if not len(errors) and not len(_counted(finding)):
-        return []
-    whole = draw(finding)
-    panel = whole.copy()
-    panel.title, panel.config = alt.Undefined, alt.Undefined
+    chart = _errors(errors, finding, for_page) if len(errors) else _counts(finding)
+    return chart.properties(width=_WIDTH, height=_HEIGHT)
+
+
+def has_marks(finding: Finding) -> bool:
+    """Is there anything to draw?"""
+    return bool(len(_known(finding)) or len(_counted(finding)))
+
+
+def width_colours(finding: Finding) -> dict[str, str]:
+    """The colour of each dimension of heads; nothing where all heads have the same."""
+    widths = sorted(_known(finding)["head_dim"].unique())
+    return dict(zip(map(str, widths), ordered(len(widths)), strict=True)) if widths[1:] else {}
+
+
+def caption(finding: Finding) -> str:
+    """How to read the figure."""
+    errors = _known(finding)
     said = ["Points: every training; grey line: the smallest error."] if len(errors) else []
     if left := int((finding.evidence["quantity"] == ERROR).sum()) - len(errors):
         said.append(f"Not drawn: {left} that diverged or have an error of 0.")
     if finding.heads is not None:
         said.append("Dashed: the answer.")
         said += ["Shaded: where it lies in 95 of 100 cases."] if finding.interval else []
-    return [(panel, whole, " ".join(said))]
+    return " ".join(said)
 
 
 def _known(finding: Finding) -> pd.DataFrame:
@@ -53,36 +64,34 @@ def _title(finding: Finding) -> str:
     return f"{_heads(finding.heads)}, probability {min(finding.confidence, 0.99):.2f}"
 
 
-def _errors(rows: pd.DataFrame, finding: Finding) -> alt.LayerChart:
+def _errors(rows: pd.DataFrame, finding: Finding, for_page: bool) -> alt.LayerChart:
+    low, high = float(rows["value"].min()) / 1.8, float(rows["value"].max()) * 1.8
     x = alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0, grid=False))
     y = alt.Y(
         "value:Q",
         title="held-out error (1 = a constant)",
-        scale=alt.Scale(type="log"),
-        axis=decades(-16, 3),
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=logarithmic(low, high),
     )
-    widths = sorted(rows["head_dim"].unique())
-    points = (
-        alt.Chart(rows)
-        .mark_point(filled=True, size=55, opacity=0.8)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color(
-                "head_dim:N",
-                title="dimensions a head",
-                scale=alt.Scale(domain=widths, range=ordered(len(widths))),
-                legend=alt.Legend(orient="top"),
-            ),
-            shape=alt.Shape(
-                "head_dim:N", title="dimensions a head", scale=alt.Scale(domain=widths)
-            ),
-            tooltip=["heads:O", "head_dim:O", "seed:O", alt.Tooltip("value:Q", format=".2e")],
+    points = shown_of(
+        alt.Chart(rows.assign(head_dim=rows["head_dim"].map(str))), "head_dim", for_page
+    )
+    points = points.mark_point(filled=True, size=55, opacity=FAINTEST, color=BLUE).encode(
+        x=x,
+        y=y,
+        tooltip=told("heads:O", "head_dim:O", "seed:O", value=".2e"),
+    )
+    if colours := width_colours(finding):
+        legend = None if for_page else alt.Legend(orient="top")
+        title = "dimensions a head"
+        shape = alt.Shape(
+            "head_dim:N", title=title, scale=alt.Scale(domain=list(colours)), legend=legend
         )
-    )
+        points = points.encode(color=colours_of("head_dim:N", colours, title, legend), shape=shape)
     best = rows.groupby("heads", as_index=False)["value"].min()
     line = alt.Chart(best).mark_line(color=GREY, strokeWidth=2.5).encode(x=x, y=y)
-    return alt.layer(*_answer(finding, x), line, points)
+    chart: alt.LayerChart = with_switches(alt.layer(*_answer(finding, x), line, points), for_page)
+    return chart
 
 
 def _counts(finding: Finding) -> alt.LayerChart:

@@ -13,20 +13,14 @@ from headwise.build import Built, Frontier, TrialResults, Witness, WitnessCompar
 from headwise.core.files import write_file
 from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.inspection import Inspection
-from headwise.report import compression, inspection, plan, probe, witnesses
-from headwise.report.constructions import frontier_panels
-from headwise.report.pages.content import Chip, Page, PageTable
+from headwise.report import compression, inspection, plan, probe
+from headwise.report.pages.content import Chip, Page, PageFigure
 from headwise.report.pages.head_map import head_map
-from headwise.report.pages.pieces import (
-    number_table,
-    panel_figure,
-    sentence,
-    subtitle,
-    whole_figure,
-)
+from headwise.report.pages.pieces import number_table, panel_figure, sentence, whole_figure
+from headwise.report.pages.proofs import built_page, tabled_page, witness_page
 from headwise.report.pages.size_slider import closer_look
 from headwise.report.pages.template import render_page
-from headwise.theory.bound import rounded_up
+from headwise.report.theme import finished
 from headwise.theory.head_count import PhaseMap
 
 
@@ -57,10 +51,7 @@ def _inspection(result: Inspection) -> Page:
         sentences=[sentence(each) for each in (*first[1:], *_warned(result.warnings))],
         special=head_map(result),
         scripts=("head_map.js",),
-        figures=[
-            panel_figure(f"heads-{name}", title, {"": chart}, result.errors, caption=caption)
-            for name, (title, chart, caption) in inspection.line_charts(result).items()
-        ],
+        figures=_lines_of_heads(result),
         notes=[
             *map(sentence, rest),
             "Sizes are the query–key dimensions at which a head's output changes by so much.",
@@ -69,6 +60,22 @@ def _inspection(result: Inspection) -> Page:
         csv=result.heads.to_csv(index=False),
         file_name="heads",
     )
+
+
+def _lines_of_heads(result: Inspection) -> list[PageFigure]:
+    on_page, in_print = (inspection.line_charts(result, for_page) for for_page in (True, False))
+    return [
+        panel_figure(
+            f"heads-{name}",
+            each.title,
+            {"": each.chart},
+            result.errors,
+            finished(in_print[name].chart, each.title),
+            each.caption,
+            ("layer", each.colours),
+        )
+        for name, each in on_page.items()
+    ]
 
 
 def _warned(warnings: Sequence[str]) -> list[str]:
@@ -104,8 +111,11 @@ def _compressed(result: Compressed) -> Page:
     if result.sizes:
         rows = pd.DataFrame([vars(point) for point in result.sizes])
         rows = rows.drop(columns=["layers", "shares"])
-        drawn, says = compression.loss_by_size(result), _LOSS_BY_SIZE
-        loss = [panel_figure("compression-loss", "Loss and size", {"": drawn}, rows, caption=says)]
+        title, colours = "Loss and size", compression.method_colours(result)
+        drawn, printed = (compression.loss_by_size(result, each) for each in (True, False))
+        named = {"chart": finished(printed, title), "legend": ("", colours)}
+        says = _LOSS_BY_SIZE
+        loss = [panel_figure("compression-loss", title, {"": drawn}, rows, caption=says, **named)]
     left, maps = compression.bars(result), compression.charts(result)
     says = "Grey: what it had. Maps of queries and keys can also share factors of lower rank."
     kept = panel_figure("compression-layers", "What every layer keeps", left, heads, caption=says)
@@ -139,7 +149,9 @@ _LOSS_BY_SIZE = (
 
 @page_of.register
 def _finding(result: Finding) -> Page:
-    chips = [Chip(f"{result.confidence:.0%} probable", "good" if result.confident else "open")]
+    chips = [
+        Chip(f"{100 * result.confidence:.0f} % probable", "good" if result.confident else "open")
+    ]
     if result.interval:
         chips.append(Chip(f"95 %: {result.interval[0]} to {result.interval[1]} heads"))
     return Page(
@@ -151,9 +163,18 @@ def _finding(result: Finding) -> Page:
         chips=chips if result.conclusive else [Chip("no answer", "open")],
         sentences=result.notes,
         figures=[
-            panel_figure("probe", "The evidence", {"": chart}, result.evidence, drawn, says)
-            for chart, drawn, says in probe.evidence_figures(result)
-        ],
+            panel_figure(
+                "probe",
+                "The evidence",
+                {"": probe.panel(result, for_page=True)},
+                result.evidence,
+                probe.draw(result),
+                probe.caption(result),
+                ("dimensions a head", probe.width_colours(result)),
+            )
+        ]
+        if probe.has_marks(result)
+        else [],
         tables=[number_table("Everything that was measured", result.evidence)],
         csv=result.evidence.to_csv(index=False),
         file_name="evidence",
@@ -192,99 +213,7 @@ def _plan(result: AllocationPlan) -> Page:
     )
 
 
-@page_of.register
-def _built(result: Built) -> Page:
-    lines, certificate = str(result).splitlines(), result.certificate
-    terms = [[rounded_up(term.value), term.name, term.why] for term in certificate.terms]
-    return Page(
-        title="A network built from a proof",
-        kicker="headwise build",
-        question="How large is its error on any input, at most?",
-        answer=sentence(lines[0]),
-        chips=[Chip("vacuous", "bad")] if certificate.vacuous else [],
-        sentences=[
-            sentence(lines[-1]),
-            *(
-                sentence(f"assumes: {each[0].lower()}{each[1:]}")
-                for each in certificate.assumptions
-            ),
-        ],
-        figures=[whole_figure("attention", "Which token each head picks", result.figure())],
-        tables=[PageTable("What the error is the sum of", ("error", "source", "why"), terms)],
-        folded=[("Certificate", str(certificate))],
-        csv=result.attention().to_csv(index=False),
-        file_name="attention",
-    )
-
-
-@page_of.register
-def _witness(result: Witness) -> Page:
-    rows = pd.DataFrame(
-        {
-            "input": ["first", "second"],
-            "target": [float(value) for value in result.targets],
-        }
-    )
-    panels, says = witnesses.witness_panels(result), " ".join(witnesses.witness_caption(result))
-    return Page(
-        title=witnesses.witness_title(result),
-        kicker="headwise build witness",
-        question="What do too few heads confuse?",
-        answer=str(result),
-        figures=[panel_figure("witness", "The pair", panels, rows, result.figure(), says)],
-        tables=[
-            number_table("First input, a row a token", pd.DataFrame(result.first.numpy())),
-            number_table("Second input, a row a token", pd.DataFrame(result.second.numpy())),
-        ],
-        csv=witnesses.input_rows(result).to_csv(index=False),
-        file_name="witness",
-    )
-
-
-@page_of.register(WitnessComparison)
-@page_of.register(Frontier)
-@page_of.register(PhaseMap)
-@page_of.register(TrialResults)
-def _tabled(result: Any) -> Page:
-    title, command, drawn = {
-        WitnessComparison: ("What do too few heads confuse?", "build witness", "Forced errors"),
-        Frontier: ("What does an error cost, by heads?", "build frontier", "Parameters by error"),
-        PhaseMap: ("What do too few heads cost?", "bound phase-map", "Exponent k by heads and T"),
-        TrialResults: ("Do the certificates hold?", "build trials", "Attacks on them"),
-    }[type(result)]
-    table = result.to_pandas()
-    name = title.lower().replace(" ", "-").strip("?")
-    answer, *more = _answer(result).splitlines()
-    chart = result.figure()
-    if isinstance(result, Frontier):
-        figure = panel_figure(name, drawn, frontier_panels(result), table, chart, subtitle(chart))
-    else:
-        figure = whole_figure(name, drawn, chart, table)
-    return Page(
-        title=title,
-        kicker=f"headwise {command}",
-        answer=answer,
-        sentences=[sentence(each) for each in more],
-        figures=[figure],
-        tables=[number_table("All numbers", table)],
-        csv=table.to_csv(index=False),
-        file_name=name,
-    )
-
-
-def _answer(result: Any) -> str:
-    if isinstance(result, Frontier):
-        return result.conclusion
-    if isinstance(result, PhaseMap):
-        too_few = result.to_pandas().query("verdict != 'not applicable'")
-        silent = int(too_few["exponent"].isna().sum())
-        return (
-            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
-            f"1/error^k; in {silent} of these {len(too_few)} cells the bound says nothing."
-        )
-    if isinstance(result, WitnessComparison):
-        rows = result.to_pandas()
-        forced = rows[(rows["kind"] == rows["kind"].iloc[0]) & (rows["error"] > 1e-9)]
-        heads = ", ".join(str(each) for each in sorted(set(forced["heads"])))
-        return f"An error is forced with {heads or 'no number of'} heads."
-    return str(result).splitlines()[0]
+page_of.register(Built)(built_page)
+page_of.register(Witness)(witness_page)
+for kind in (WitnessComparison, Frontier, PhaseMap, TrialResults):
+    page_of.register(kind)(tabled_page)

@@ -7,6 +7,7 @@ point has a contrast of 3:1 at least on both (WCAG 1.4.11). Cells are shown in v
 
 import json
 from collections.abc import Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
@@ -27,6 +28,9 @@ DASHES = ((6, 4), (2, 3), (9, 3, 2, 3), (12, 4), (1, 4), (4, 2, 1, 2, 1, 2), (8,
 GREY = "#767676"
 """What stands behind the data: references, rules, notes."""
 
+FAINTEST = 0.87
+"""The least opacity at which a mark in a colour of the ramp, or in grey, keeps that contrast."""
+
 SHADES = ("#bbbbbb", "#f2f2f2")
 """Cells without a number: two kinds of nothing to show."""
 
@@ -43,6 +47,9 @@ FONT = "sans-serif"
 
 EMBED_OPTIONS: dict[str, Any] = {"actions": False, "renderer": "svg"}
 """No menu at a figure's corner: pages have links of their own, and none leaves the machine."""
+
+_FEW_DECADES = 300  # an axis over less names numbers between its powers of ten
+_MOST_DECADES = 12  # that an axis names
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -91,7 +98,31 @@ def decades(first: int, last: int, step: int = 1) -> alt.Axis:
     return alt.Axis(
         values=[10.0**power for power in powers],
         labelExpr=f"({json.dumps(labels)})[toString(round(log(datum.value) / LN10))]",
+        labelSeparation=4,
     )
+
+
+def logarithmic(low: float, high: float) -> alt.Axis:
+    """Powers of ten between these ends; numbers between them, too, where there are few."""
+    first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
+    if high < _FEW_DECADES * low:
+        values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
+        return alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
+    return decades(first, last, step=max(1, ceil((last - first) / _MOST_DECADES)))
+
+
+def told(*names: str, **formats: str) -> list[alt.Tooltip]:
+    """What a mark tells when pointed at: columns in words, then numbers in their formats."""
+    plain = [alt.Tooltip(name, title=in_words(name)) for name in names]
+    return plain + [
+        alt.Tooltip(f"{name}:Q", title=in_words(name), format=each)
+        for name, each in formats.items()
+    ]
+
+
+def in_words(name: str) -> str:
+    """A column's name as people write it."""
+    return name.partition(":")[0].replace("_", " ")
 
 
 def heading(title: str, subtitle: str | Sequence[str] = "") -> alt.TitleParams:

@@ -5,10 +5,12 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title
-from headwise.theory.bound import rounded_up
+from headwise.report.lines.switches import colours_of, shown_of, with_switches
+from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title, told
+from headwise.theory.bound import rounded_down, rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
+_TICKS = 12  # about so many numbers are named on an axis
 _ROUNDING = 1e-9  # a forced error below this is none
 
 
@@ -25,7 +27,7 @@ def draw_witness(found: Witness) -> alt.TopLevelMixin:
 def witness_caption(found: Witness) -> list[str]:
     """How to read the panels."""
     return [
-        f"Targets {found.target_gap:.4g} apart, representations "
+        f"Targets {rounded_down(found.target_gap)} apart, representations "
         f"{rounded_up(found.representation_gap, 3)} apart.",
         "Last panel, orange: the error that every readout of that constant makes on one of "
         "the two; blue: the network's own.",
@@ -34,81 +36,117 @@ def witness_caption(found: Witness) -> list[str]:
 
 def witness_title(found: Witness) -> str:
     """What the pair shows, with the constant up to which it holds."""
-    constant = found.readout_lipschitz
-    return f"Two inputs that no readout with Lipschitz constant up to {constant:.3g} tells apart"
+    constant = rounded_down(found.readout_lipschitz, 3)
+    return f"Two inputs that no readout with Lipschitz constant up to {constant} tells apart"
 
 
-def witness_panels(found: Witness) -> dict[str, alt.LayerChart | alt.Chart]:
-    """A chart a panel, by its title."""
-    return {
-        "The two inputs: every coordinate of every token": _inputs(found),
-        "After attention: all that a readout sees": _representations(found),
-        "What they should give": _targets(found),
+def witness_panels(found: Witness, for_page: bool = False) -> dict[str, alt.TopLevelMixin]:
+    """A chart a panel, by its title; on a page the legend is the page's."""
+    panels = {
+        "The two inputs: every coordinate of every token": _inputs(found, for_page),
+        "After attention: all that a readout sees": _representations(found, for_page),
+        "What they should give": _targets(found, for_page),
         "The error that is forced, by the readout's Lipschitz constant": _forced(found),
     }
+    return {title: with_switches(panel, for_page) for title, panel in panels.items()}
 
 
 def _numbered(name: str, title: str, count: int) -> alt.X:
     """An axis of whole numbers from 0, with room at its ends: marks do not stand on the frame."""
     scale = alt.Scale(domain=[-0.5, count - 0.5], nice=False)
-    axis = alt.Axis(grid=False, tickMinStep=1, format="d")
+    ticks = list(range(0, count, max(1, count // _TICKS)))
+    axis = alt.Axis(grid=False, values=ticks, format="d")
     return alt.X(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 
-def _which() -> alt.Color:
-    return alt.Color(
-        "input:N", title=None, scale=alt.Scale(domain=["first", "second"], range=[BLUE, ORANGE])
-    )
+INPUT_COLOURS = {"first": BLUE, "second": ORANGE}
+"""The colour of each of the two inputs."""
 
 
-def input_rows(found: Witness) -> pd.DataFrame:
-    """The two inputs, a row a coordinate."""
-    rows = [
-        {"input": name, "position": place, "coordinate": index, "value": float(value)}
-        for name, tokens in (("first", found.first), ("second", found.second))
+def _which(for_page: bool) -> dict[str, alt.Color | alt.Shape]:
+    """The channels that tell the two inputs apart."""
+    shown = None if for_page else alt.Legend()
+    shapes = alt.Scale(domain=list(INPUT_COLOURS))
+    return {
+        "color": colours_of("input:N", INPUT_COLOURS, None, shown),
+        "shape": alt.Shape("input:N", title=None, scale=shapes, legend=shown),
+    }
+
+
+def witness_rows(found: Witness) -> pd.DataFrame:
+    """All numbers of the pair: every coordinate of its tokens, what attention makes, the targets.
+
+    `of` says which it is; `position` is a token's, and `dimension` counts what has several.
+    """
+    pairs = zip(INPUT_COLOURS, (found.first, found.second), strict=True)
+    rows: list[tuple[str, str, int | None, int | None, float]] = [
+        (name, "token", place, index, float(value))
+        for name, tokens in pairs
         for place, token in enumerate(tokens)
         for index, value in enumerate(token)
     ]
-    return pd.DataFrame(rows)
+    rows += [
+        (name, "after attention", None, index, float(value))
+        for name, row in zip(INPUT_COLOURS, found.representations, strict=True)
+        for index, value in enumerate(row)
+    ]
+    rows += [
+        (name, "target", None, None, float(value))
+        for name, value in zip(INPUT_COLOURS, found.targets, strict=True)
+    ]
+    columns = ["input", "of", "position", "dimension", "value"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[2:4], "Int64"))
 
 
-def _inputs(found: Witness) -> alt.Chart:
-    base = alt.Chart(input_rows(found)).mark_point(filled=True, opacity=0.9, size=35)
+def side_by_side(rows: pd.DataFrame, of: str) -> pd.DataFrame:
+    """A row a number of that kind: the first input's, the second's, and how far they are apart."""
+    here = rows[rows["of"] == of].dropna(axis=1, how="all").drop(columns="of")
+    places = [name for name in ("position", "dimension") if name in here]
+    both = here.pivot(index=places, columns="input", values="value").reset_index()
+    return both.rename_axis(columns=None).assign(apart=(both["first"] - both["second"]).abs())
+
+
+def _rows(found: Witness, of: str) -> pd.DataFrame:
+    """Of one kind, and without what that kind does not have."""
+    rows = witness_rows(found)
+    return rows[rows["of"] == of].drop(columns="of").dropna(axis=1)
+
+
+def _inputs(found: Witness, for_page: bool) -> alt.Chart:
+    rows = _rows(found, "token").rename(columns={"dimension": "coordinate"})
+    base = shown_of(alt.Chart(rows), "input", for_page).mark_point(filled=True, opacity=1, size=50)
     return base.encode(
+        **_which(for_page),
         x=_numbered("position", "position t", len(found.first)),
         y=alt.Y("value:Q", title="coordinate"),
-        color=_which(),
-        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
         tooltip=["input", "position", "coordinate", alt.Tooltip("value", format=".3g")],
     ).properties(width=_WIDTH, height=_HEIGHT)
 
 
-def _representations(found: Witness) -> alt.Chart:
-    rows = [
-        {"input": name, "dimension": index, "value": float(value)}
-        for name, row in zip(("first", "second"), found.representations, strict=True)
-        for index, value in enumerate(row)
-    ]
-    base = alt.Chart(pd.DataFrame(rows)).mark_point(opacity=0.9, size=45, strokeWidth=2)
-    return base.encode(
-        x=_numbered("dimension", "dimension", len(found.representations[0])),
-        y=alt.Y("value:Q", title="after attention"),
-        color=_which(),
-        shape=alt.Shape("input:N", title=None, scale=alt.Scale(domain=["first", "second"])),
-        tooltip=["input", "dimension", alt.Tooltip("value", format=".6g")],
-    ).properties(width=_WIDTH, height=_HEIGHT)
-
-
-def _targets(found: Witness) -> alt.LayerChart:
-    rows = pd.DataFrame(
-        {"input": ["first", "second"], "target": [float(value) for value in found.targets]}
+def _representations(found: Witness, for_page: bool) -> alt.Chart:
+    rows = _rows(found, "after attention")
+    base = shown_of(alt.Chart(rows), "input", for_page)
+    return (
+        base.mark_point(opacity=1, size=45, strokeWidth=2)
+        .encode(
+            **_which(for_page),
+            x=_numbered("dimension", "dimension", len(found.representations[0])),
+            y=alt.Y("value:Q", title="after attention"),
+            tooltip=["input", "dimension", alt.Tooltip("value", format=".6g")],
+        )
+        .properties(width=_WIDTH, height=_HEIGHT)
     )
-    base = alt.Chart(rows).encode(
-        x=alt.X("input:N", title=None, axis=alt.Axis(labelAngle=0)),
+
+
+def _targets(found: Witness, for_page: bool) -> alt.LayerChart:
+    rows = _rows(found, "target").rename(columns={"value": "target"})
+    places = alt.Scale(domain=list(INPUT_COLOURS))
+    base = shown_of(alt.Chart(rows), "input", for_page).encode(
+        x=alt.X("input:N", title=None, axis=alt.Axis(labelAngle=0), scale=places),
         y=alt.Y("target:Q", title="target"),
         tooltip=["input", alt.Tooltip("target", format=".4g")],
     )
-    bars = base.mark_bar(width=60).encode(color=_which())
+    bars = base.mark_bar(width=60).encode(color=_which(for_page)["color"])
     words = base.mark_text(dy=-9, fontSize=14, color=GREY).encode(
         text=alt.Text("target:Q", format=".3f")
     )
@@ -163,7 +201,7 @@ def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
             legend=alt.Legend(labelLimit=400),
         ),
         detail="group:N",
-        tooltip=["group", "heads", "kind", alt.Tooltip("relative", format=".3g"), "error"],
+        tooltip=told("group", "heads", "kind", relative=".3g", error=".3g"),
     )
     lines = base.mark_line(strokeWidth=2)
     points = base.mark_point(size=80, filled=True, opacity=1).encode(

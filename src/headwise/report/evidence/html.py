@@ -8,10 +8,10 @@ from markupsafe import Markup, escape
 from headwise.lab.study import Claim, Verdict
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence, digest, said_number
 from headwise.report.evidence.words import LEAD, RULE
-from headwise.report.pages.content import Page, PageTable
+from headwise.report.pages.content import Page
 from headwise.report.pages.markup import Html, anchor, command, linked
 from headwise.report.pages.study import MOODS, comparisons
-from headwise.report.pages.template import render_page, static_svg
+from headwise.report.pages.template import folded_table, render_page, static_svg
 
 Draw = Callable[[object, str], Html]
 _SVG = re.compile(r"<svg.*?</svg>", re.S)
@@ -51,10 +51,11 @@ def _paper(paper: PaperEvidence, draw: Draw) -> Html:
 
 
 def _study(each: StudyEvidence, draw: Draw) -> Html:
-    study = each.study
+    study, name = each.study, anchor(each.study.name)
     head = Markup(
-        f'<article class="figure"><h3 id="{anchor(study.name)}">{escape(study.title)} '
-        f'<span class="small">{escape(study.name)}</span></h3>'
+        f'<article class="figure"><h3 id="{name}">{escape(study.title)} '
+        f'<span class="small">{escape(study.name)}</span> <a class="anchor" href="#{name}" '
+        f'aria-label="Link to {escape(study.title)}">#</a></h3>'
     )
     rerun = Markup(
         f'<p class="small">To run it: <code>{command(each.command)}</code>, '
@@ -76,7 +77,7 @@ def _study(each: StudyEvidence, draw: Draw) -> Html:
             answer,
             Markup(f'<ul class="claims">{claims}</ul>'),
             _figures(each, draw),
-            *(_table(table) for table in comparisons(each.found.result)),
+            *map(folded_table, comparisons(each.found.result)),
             _differences(each),
             rerun,
             Markup("</article>"),
@@ -104,7 +105,7 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
         panels = drawn.panels or {"": drawn.chart}
         charts = Markup("").join(
             Markup(
-                f'<div class="panel"><h4>{escape(title)}</h4><div class="chart still" role="img" '
+                f'<div class="panel">{_panel_title(title)}<div class="chart still" role="img" '
                 f'tabindex="0" aria-label="{escape(titles[name])}">'
                 f"{draw(chart, f'{anchor(each.study.name)}-{name}-{number}')}</div></div>"
             )
@@ -120,29 +121,19 @@ def _figures(each: StudyEvidence, draw: Draw) -> Html:
         )
         made.append(
             Markup(
-                f'<figure class="figure" data-digest="{digest(drawn.data)}">'
+                f'<figure class="figure{" single" if len(panels) == 1 else ""}" '
+                f'data-digest="{digest(drawn.data)}">'
                 f'<h4>{escape(titles[name])}</h4><div class="legend">'
                 f'<span class="legend-title">{escape(drawn.legend_title)}</span> {lines}</div>'
-                f'<div class="panels">{charts}</div>'
+                f'<div class="panels" data-count="{len(panels)}">{charts}</div>'
                 f"<figcaption>{linked(drawn.caption)}</figcaption></figure>"
             )
         )
     return Markup("").join(made)
 
 
-def _table(table: PageTable) -> Html:
-    head = Markup("").join(Markup(f'<th scope="col">{escape(it)}</th>') for it in table.columns)
-    rows = Markup("").join(
-        Markup("<tr>")
-        + Markup("").join(Markup(f"<td>{escape(c)}</td>") for c in row)
-        + Markup("</tr>")
-        for row in table.rows
-    )
-    return Markup(
-        f"<details><summary>{escape(table.title)}</summary><p class=small>{linked(table.note)}</p>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
-    )
+def _panel_title(title: str) -> Html:
+    return Markup(f"<h4>{escape(title)}</h4>") if title else Markup("")
 
 
 def _differences(each: StudyEvidence) -> Html:

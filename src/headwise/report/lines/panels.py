@@ -15,7 +15,8 @@ from headwise.lab.summary import readable_value
 from headwise.report.lines.names import line_name, name_layers, named_in_place, names_at_ends
 from headwise.report.lines.references import reference_layers
 from headwise.report.lines.style import LineStyle, ordered_values, x_axis, y_axis
-from headwise.report.theme import GREY
+from headwise.report.lines.switches import shown_of, with_switches
+from headwise.report.theme import FAINTEST, GREY
 
 MANY = 6
 """More panels than these are small, and more of them stand beside one another."""
@@ -24,10 +25,7 @@ _SIZES = {1: (460, 330), MANY: (330, 280)}  # of a panel that stands alone, and 
 _SMALL = (230, 190)  # of one of many
 _MORE_HEIGHT = 50  # of a panel that stands alone on a page, where it is wider, too
 _LETTER = 8.0  # pixels, about
-_FAINT = 0.7  # published lines, which are thin and dotted, too
 _LINE = "line_of"  # the column with a line's value as text
-HIDDEN = "hidden"
-"""The signal that holds the values a reader of a page has switched off."""
 
 
 @dataclass(frozen=True)
@@ -91,21 +89,18 @@ def _panel(style: LineStyle, data: LineData) -> alt.LayerChart:
     if named:
         ends = _visible(style, alt.Chart(names_at_ends(style, ours)))
         layers += name_layers(style, ends, x, y)
-    chart = alt.layer(*layers)
-    if style.for_page:
-        chart = chart.add_params(alt.param(name=HIDDEN, value=[]))
-        if named:
-            longest = max(len(line_name(style, value)) for value in style.values)
-            room = {"left": 5, "top": 5, "right": _LETTER * longest + 10, "bottom": 8}
-            chart = chart.properties(padding=room)
+    chart: alt.LayerChart = with_switches(alt.layer(*layers), style.for_page)
+    if style.for_page and named:
+        longest = max(len(line_name(style, value)) for value in style.values)
+        room = {"left": 5, "top": 5, "right": _LETTER * longest + 10, "bottom": 8}
+        chart = chart.properties(padding=room)
     return chart
 
 
 def _visible(style: LineStyle, chart: alt.Chart) -> alt.Chart:
     """Without the lines that a reader of the page has switched off."""
-    if not style.for_page:
-        return chart
-    return chart.transform_filter(f"indexof({HIDDEN}, datum.{_LINE}) < 0")
+    shown: alt.Chart = shown_of(chart, _LINE, style.for_page)
+    return shown
 
 
 def _scale(style: LineStyle) -> alt.Scale:
@@ -123,10 +118,10 @@ def _lines(
     stroke = alt.Stroke(name, scale=_scale(style), legend=None)
     base = _visible(style, alt.Chart(rows)).encode(x=x, y=y, tooltip=_tooltip(style, faint))
     if faint:
-        lines = base.mark_line(strokeWidth=1.5, strokeDash=[2, 2], opacity=_FAINT).encode(
+        lines = base.mark_line(strokeWidth=1.5, strokeDash=[2, 2], opacity=FAINTEST).encode(
             stroke=stroke
         )
-        return [lines, base.mark_point(size=40, opacity=_FAINT).encode(stroke=stroke)]
+        return [lines, base.mark_point(size=40, opacity=FAINTEST).encode(stroke=stroke)]
     marks = base.mark_point(size=75, filled=True, opacity=1).encode(**_marked(style, ours=rows))
     layers = [base.mark_line(strokeWidth=2.5).encode(stroke=stroke), marks]
     if style.score == "mean":
@@ -187,7 +182,7 @@ def _seeds(style: LineStyle, rows: pd.DataFrame, x: alt.X) -> list[alt.Chart]:
     )
     name = f"{style.figure.colour}:N"
     dots = base.transform_filter("datum.state == 'trained'").mark_point(
-        size=14, strokeWidth=2, opacity=0.8
+        size=14, strokeWidth=2, opacity=FAINTEST
     )
     stuck = base.transform_filter("datum.state == 'stuck'").mark_point(
         size=45, shape="M-1,-1L1,1M-1,1L1,-1", strokeWidth=1.5, opacity=1

@@ -12,10 +12,9 @@ import pandas as pd
 from headwise.lab.kinds import Column, Quantity
 from headwise.lab.study import Figure
 from headwise.lab.summary import readable_value
-from headwise.report.theme import DASHES, SHAPES, decades, ordered
+from headwise.report.theme import DASHES, SHAPES, logarithmic, ordered
 
 _LONGEST_TITLE = 34  # letters
-_MOST_DECADES = 12  # named on an axis
 _FEW = 5  # values that an axis can name one by one, whatever they are
 
 
@@ -125,13 +124,8 @@ def y_axis(style: LineStyle, name: str) -> alt.Y:
         title = f"{error.name}, {error.unit}, {score} over seeds"
         scale = alt.Scale(domain=[low, high], nice=False)
         return alt.Y(column, title=in_lines(title), scale=scale, axis=alt.Axis(tickCount=6))
-    first, last = ceil(log10(low)), floor(log10(high))  # the axis has nothing beyond its ends
-    axis = decades(first, last, step=max(1, ceil((last - first) / _MOST_DECADES)))
-    if high < 300 * low:  # few decades: name numbers between them
-        values = [m * 10.0**power for power in range(first - 1, last + 1) for m in (1, 2, 5)]
-        axis = alt.Axis(format="~g", values=[v for v in values if low <= v <= high])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
-    return alt.Y(column, title=in_lines(title), axis=axis, scale=scale)
+    return alt.Y(column, title=in_lines(title), axis=logarithmic(low, high), scale=scale)
 
 
 def in_lines(title: str, longest: int = _LONGEST_TITLE) -> str | list[str]:

@@ -37,6 +37,16 @@ class PageTable:
     rows: Sequence[Sequence[str]]
     note: str = ""
 
+    @cached_property
+    def worded(self) -> list[bool]:
+        """Which columns hold words: these begin at the left, numbers end at the right."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return [_is_words([cell for cell in column if cell]) for column in columns]
+
+
+def _is_words(cells: Sequence[str]) -> bool:
+    return 2 * sum(cell[0].isalpha() for cell in cells) > len(cells)
+
 
 @dataclass(frozen=True)
 class PageFigure:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
 from headwise.lab.result import StudyResult
+from headwise.lab.study import IntervalFigure
 from headwise.report.pages.content import Chip, Page
-from headwise.report.pages.markup import Html
+from headwise.report.pages.markup import Html, linked
 from headwise.report.pages.study import verdict_chips
 from headwise.report.pages.template import static_svg
 
@@ -39,8 +41,6 @@ class IndexEntry:
     @staticmethod
     def of(result: StudyResult, link: str) -> "IndexEntry":
         """The entry of a result whose page is at `link`."""
-        first = next(iter(result.charts.values()), None)
-        panel = None if first is None else next(iter(first.panels.values()), first.chart)
         return IndexEntry(
             study=result.study.name,
             tier=result.tier,
@@ -49,10 +49,22 @@ class IndexEntry:
             chips=tuple(verdict_chips(result)),
             date=str(result.table["finished"].max())[:10],
             link=link,
-            chart=panel,
+            chart=_small_figure(result),
         )
 
 
+def _small_figure(result: StudyResult) -> Any | None:
+    """The first panel of the study's main figure, small, its letters as large as elsewhere."""
+    first = next(iter(result.charts.values()), None)
+    panel: Any = None if first is None else next(iter(first.panels.values()), first.chart)
+    if panel is None or not isinstance(panel.width, int):
+        return panel
+    drawn = {figure.name: figure for figure in result.study.figures}[next(iter(result.charts))]
+    height = {} if isinstance(drawn, IntervalFigure) else {"height": _SMALL[1]}
+    return panel.properties(width=_SMALL[0], **height)
+
+
+_SMALL = (300, 210)  # pixels of a figure in the index
 _SUMMARY = re.compile(r'<meta name="headwise" content="([^"]*)">')
 _HEAD = 20_000  # characters in which a page's summary stands
 _MOODS = ("good", "bad", "open", "untested", "plain")
@@ -118,7 +130,7 @@ def _card(entry: IndexEntry, number: int) -> Html:
     drawn = f'<div class="chart" role="img" aria-label="{escape(entry.title)}">{picture}</div>'
     link = escape(quote(entry.link))  # a file may be called javascript:… or hold a #
     return Markup(
-        f'<article class="panel card"><h3><a href="{link}">{escape(named)}</a> '
+        f'<article class="panel card"><div><h3><a href="{link}">{escape(named)}</a> '
         f'<span class="small">{escape(entry.date)}</span></h3>'
-        f"<p>{escape(entry.answer)}</p><p>{chips}</p>{drawn if picture else ''}</article>"
+        f"<p>{linked(entry.answer)}</p><p>{chips}</p></div>{drawn if picture else ''}</article>"
     )

@@ -12,12 +12,13 @@ Html = Markup
 """Text that is HTML already."""
 
 _ARXIV = re.compile(r"\b(?:arXiv[: ])?(\d{4}\.\d{5})(?:v\d+)?\b")
+_POWER = re.compile(r"(?<=\w)\^(-?\d+(?:\.\d+)?|k\b)")
 _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
 
 
 def linked(text: str) -> Html:
-    """The text with links at arXiv numbers, and `code` and --options as code."""
-    safe = str(escape(text))
+    """The text with links at arXiv numbers, raised powers, and `code` and --options as code."""
+    safe = _POWER.sub(r"<sup>\1</sup>", str(escape(text)))
     safe = _ARXIV.sub(r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>', safe)
     return Markup(_CODE.sub(lambda found: f"<code>{_in_words(found[1] or found[2])}</code>", safe))
 

@@ -1,5 +1,9 @@
 "use strict";
 const views = new Map();  // a chart's element → its Vega view
+embedOptions.tooltip = {formatTooltip: (told, safe) => {  // nothing is said of a number that is not there
+  const rows = Object.entries(told).filter(([, value]) => value !== null && value !== "null" && value !== "NaN");
+  return `<table>${rows.map(([name, value]) => `<tr><td class="key">${safe(name)}</td><td class="value">${safe(value)}</td></tr>`).join("")}</table>`;
+}};
 const drawn = Promise.all(Object.entries(charts).map(async ([id, spec]) => {
   const place = document.getElementById(id), still = place.innerHTML;
   try { views.set(place, (await vegaEmbed(place, spec, embedOptions)).view); }

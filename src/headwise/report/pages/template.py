@@ -17,7 +17,7 @@ from markupsafe import Markup
 from headwise.core.memory import check_can_draw
 from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
-from headwise.report.pages.content import Page, PageFigure
+from headwise.report.pages.content import Page, PageFigure, PageTable
 from headwise.report.pages.markup import Html, anchor, command, data_address, inline_json, linked
 from headwise.report.pages.squeeze import squeezed
 from headwise.report.theme import EMBED_OPTIONS, GROUNDS
@@ -54,6 +54,13 @@ def summary_of(page: Page) -> str:
     chips = [[chip.text, chip.mood] for chip in page.chips]
     told = {"title": page.title, "answer": page.answer, "kicker": page.kicker, "chips": chips}
     return json.dumps(told)
+
+
+def folded_table(table: PageTable) -> Html:
+    """A table, folded, as every page has it."""
+    macro: Any = _environment().get_template("table.html.j2").module
+    made: Html = macro.folded_table(table, "")
+    return made
 
 
 def static_svg(chart: Any, prefix: str) -> Html:

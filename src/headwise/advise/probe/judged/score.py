@@ -21,7 +21,7 @@ from headwise.core.lines import fitted
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 """Borders of the ranges of stated confidence."""
-_BAR = 40
+_BAR = 16  # a line of the diagram fits 80 columns
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class ZooEvaluation(Drawn):
             parts += [f"\nGiven as {way}:", fitted(table)]
         parts += ["\nStated confidence and share right (│ is where the share should be):"]
         parts += [_drawn(row) for row in self.reliability.to_dict("records")]
-        shown = self.totals.set_index("given").T.rename_axis(None, axis=1)
-        return "\n".join([*parts, "", shown.astype(str).to_string()])
+        shown = self.totals.astype(str).set_index("given").T.rename_axis(None, axis=1)
+        return "\n".join([*parts, "", shown.to_string()])
 
     def _repr_html_(self) -> str:
         return str(self.totals.to_html(index=False) + self.by_class.to_html(index=False))
