@@ -34,7 +34,7 @@ from headwise.pretrained import (
     text_material,
 )
 from headwise.pretrained._evaluate import attention_parameters
-from headwise.pretrained.text.calibration import token_count
+from headwise.pretrained.text.calibration import few_tokens, token_count
 from headwise.pretrained.text.limits import longest_input
 from headwise.pretrained.trial import least_damaging, tried
 
@@ -67,7 +67,9 @@ class Rows:
 class Judge:
     """One model, its measurement and its own predictions on the held-out text, computed once."""
 
-    def __init__(self, folder: Path, name: str, tokens: int, length: int | None) -> None:
+    def __init__(
+        self, folder: Path, name: str, tokens: int, length: int | None, judged: int | None
+    ) -> None:
         self.model, tokenizer = load_model(folder / name), load_tokenizer(folder / name)
         text = folder / TEXTS[name]
         if length is not None:
@@ -75,6 +77,8 @@ class Judge:
         material = text_material(self.model, tokenizer, text, tokens=tokens, length=length)
         self.measurement = measure_model(self.model, material)
         self.calibration, self.batches = material.calibration, material.held_out
+        if judged is not None:
+            self.batches = few_tokens(self.batches, judged, 2048)
         self.length = max(batch["input_ids"].shape[1] for batch in self.batches)
         self.tokens = token_count(self.batches)
         self.original: list[Any] = []
@@ -104,14 +108,14 @@ class Judge:
         kept = [attention_parameters(each, self.measurement.sites) for each in both]
         whole = [sum(parameter.numel() for parameter in each.parameters()) for each in both]
         row = {"damage": damage / units, "attention_kept": kept[1] / kept[0]}
-        row |= {"model_kept": whole[1] / whole[0], "judged": self.tokens}
+        row["model_kept"] = whole[1] / whole[0]
         return row if before == 0 else row | {"rise": (after - before) / units}
 
 
 def compare(folder: Path, name: str, options: argparse.Namespace, rows: Rows) -> None:
     start = time.perf_counter()
     tokens = options.tokens
-    judge = Judge(folder, name, tokens, options.length)
+    judge = Judge(folder, name, tokens, options.length, options.judged)
     print(
         f"# {name}: {judge.measurement.tokens:,} tokens of {TEXTS[name]} measured in "
         f"{time.perf_counter() - start:.0f} s; judged on {judge.tokens:,} at length {judge.length}"
@@ -121,7 +125,7 @@ def compare(folder: Path, name: str, options: argparse.Namespace, rows: Rows) ->
         damages = {}
         for method in options.methods:
             key = {"model": name, "method": method, "fraction": fraction, "tokens": tokens}
-            key["length"] = judge.length
+            key |= {"length": judge.length, "judged": judge.tokens}
             row = rows.find(**key) or rows.add(key | judge.row(method, fraction))
             if "refused" in row:
                 print(f"{method:>13}{fraction:>7.0%}  {row['refused']}")
@@ -181,6 +185,7 @@ def main() -> None:
     parser.add_argument(
         "--length", type=int, help="of the longest inputs, where a model takes so many"
     )
+    parser.add_argument("--judged", type=int, help="tokens to judge by; default: half of --tokens")
     parser.add_argument("--keep", type=float, nargs="+", default=FRACTIONS, help="fractions")
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--commands", action="store_true", help="also time the command line")

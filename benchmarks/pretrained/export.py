@@ -1,10 +1,11 @@
-"""A `--uniform` model through ONNX: exported from stock transformers, run with onnxruntime.
+"""A `--uniform` model in other programs: exported from stock transformers, run there.
 
-    pip install onnx onnxruntime onnxscript
-    python benchmarks/pretrained/export.py [MODEL]
+    pip install onnx onnxruntime onnxscript gguf xllamacpp
+    python benchmarks/pretrained/export.py [MODEL] [--to onnx | gguf]
 
 MODEL is a folder that `headwise compress MODEL --uniform --out` wrote; without one a small random
-Llama is compressed first. The exported graph must give the same logits to 1e-3.
+Llama is compressed first. The exported graph must give the same logits to 1e-3 in onnxruntime, the
+GGUF file the same log-probabilities of the likeliest next tokens in llama.cpp.
 """
 
 import argparse
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 import transformers
 
@@ -51,24 +51,41 @@ def small_uniform(folder: Path) -> Path:
     )
 
 
+def onnx_difference(model: Any, ids: torch.Tensor, graph: Path) -> float:
+    """The largest of logits, onnxruntime's against transformers'."""
+    import onnxruntime
+
+    exported = Logits(model).eval()
+    torch.onnx.export(exported, (ids,), graph, input_names=["input_ids"], dynamo=True)
+    session = onnxruntime.InferenceSession(str(graph))
+    (given,) = session.run(None, {"input_ids": ids.numpy()})
+    with torch.no_grad():
+        expected = model(input_ids=ids).logits.numpy()
+    return float(np.abs(given - expected).max())
+
+
+def gguf_difference(model: Any, ids: torch.Tensor, file: Path) -> float:
+    """The largest of log-probabilities, llama.cpp's against transformers'."""
+    from gguf_file import largest_difference, write_gguf
+
+    write_gguf(model, file)
+    return max(largest_difference(model, file, row) for row in ids.tolist())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path, nargs="?")
+    parser.add_argument("--to", choices=("onnx", "gguf"), default="onnx")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.model or small_uniform(Path(temporary) / "uniform")
         model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()  # stock
         model.set_attn_implementation("eager")
-        ids = torch.randint(0, model.config.vocab_size, (2, 24))
-        graph = Path(temporary) / "model.onnx"
-        torch.onnx.export(Logits(model), (ids,), graph, input_names=["input_ids"], dynamo=True)
-        session = onnxruntime.InferenceSession(str(graph))
-        (given,) = session.run(None, {"input_ids": ids.numpy()})
-        with torch.no_grad():
-            expected = model(input_ids=ids).logits.numpy()
-    worst = float(np.abs(given - expected).max())
+        ids = torch.randint(3, model.config.vocab_size, (2, 24))
+        difference = onnx_difference if options.to == "onnx" else gguf_difference
+        worst = difference(model, ids, Path(temporary) / f"model.{options.to}")
     heads = model.config.num_attention_heads
-    print(f"{folder.name}: {heads} heads; largest difference of logits {worst:.1e}", end="; ")
+    print(f"{folder.name}: {heads} heads; largest difference {worst:.1e} ({options.to})", end="; ")
     print("met" if worst <= _TOLERANCE else "MISSED")
     sys.exit(worst > _TOLERANCE)
 

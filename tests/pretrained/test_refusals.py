@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,35 @@ def test_outputs_that_overflow_are_refused() -> None:
         model.lm_head.weight.fill_(3e38)
     with pytest.raises(InputError, match="not finite"):
         headwise.compress(model, text=small_material(model), keep=0.5)
+
+
+BATCHES: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
+    "lists": (lambda ids: {"input_ids": ids.tolist()}, "input_ids is a list"),
+    "numpy": (lambda ids: {"input_ids": ids.numpy()}, "input_ids is a ndarray"),
+    "alone": (lambda ids: ids, "a batch is a Tensor"),
+    "none": (lambda ids: {"input_ids": ids[:0]}, "nothing in its input_ids"),
+    "nothing": (lambda ids: {}, "nothing in it"),
+    "one token": (lambda ids: {"input_ids": ids[:, :1]}, "one token, and none to predict"),
+}
+
+
+@pytest.mark.parametrize("how", BATCHES)
+def test_batches_that_are_none_are_refused_in_a_sentence(how: str) -> None:
+    model, (change, sentence) = small_model("llama"), BATCHES[how]
+    material = small_material(model)
+    calibration = [change(batch["input_ids"]) for batch in material.calibration]
+    with pytest.raises(InputError, match=sentence):
+        headwise.compress(model, text=material._replace(calibration=calibration), keep=0.5)
+
+
+def test_where_no_gradient_can_be_taken_nothing_is_measured() -> None:
+    with torch.inference_mode():
+        model = small_model("llama")
+        material = small_material(model)
+        with pytest.raises(InputError, match=r"torch\.inference_mode"):
+            headwise.compress(small_model("llama"), text=material, keep=0.5)
+    with pytest.raises(InputError, match=r"torch\.inference_mode"):
+        headwise.inspect(model, text=small_material(small_model("llama")))
 
 
 def test_above_the_gate_nothing_is_written(tmp_path: Path) -> None:

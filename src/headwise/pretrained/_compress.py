@@ -211,7 +211,7 @@ def _judged(
     recovery, certificates = [], []
     if finetune:
         part = part_of(on_progress, 0.0, 0.5)
-        batches = material.calibration
+        batches = material.more or material.calibration
         recovery = recover(
             smaller, original, sites, objective, batches, finetune, seed=seed, on_progress=part
         )

@@ -48,9 +48,9 @@ class TextVerdict:
 
     @property
     def ruined(self) -> bool:
-        """Whether the model lost most of what it told inputs apart by."""
+        """Whether the model lost most of what it told inputs apart by, if it told any apart."""
         most = self.one_for_all
-        return most is not None and self.damage > max(_MOST * most, _SEEN)
+        return most is not None and most > _SEEN and self.damage > max(_MOST * most, _SEEN)
 
 
 @dataclass

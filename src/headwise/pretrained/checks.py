@@ -18,6 +18,12 @@ def check_model(model: Any) -> None:
         f"config.json says is_encoder_decoder = {paired!r}, and {type(model).__name__} has no "
         "encoder: it could not write a word",
     )
+    opened_there = any(parameter.is_inference() for parameter in model.parameters())
+    require(
+        not (opened_there or torch.is_inference_mode_enabled()),
+        "under torch.inference_mode(), and of a model that was opened there, no gradient can be "
+        "measured: open it, and call this, outside",
+    )
     for name, parameter in model.named_parameters():
         require(
             bool(torch.isfinite(parameter.detach().sum())) or bool(parameter.isfinite().all()),

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
-from headwise.pretrained.text.calibration import every_fifth, to_device
+from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
 
 CHECKS = 10  # looks at the batches kept aside
+_ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
 
 
 def recover(
@@ -31,11 +32,12 @@ def recover(
 
     A step changes a weight by about `rate` of the attention matrices' usual weight.
 
-    Calibration text is short and a recovery soon overfits it, so every fifth batch is kept
-    aside and the weights that do best there stay: the first ones, if nothing does better.
+    A short text is soon overfitted, so every fifth batch is kept aside and the weights that do
+    best on some of those stay: the first ones, if nothing does better.
     """
     training, aside = every_fifth(batches)
     training, aside = (training, aside) if aside else (batches, batches)
+    aside = spread(aside, max(_LEAST, round(_ASIDE * len(aside) / token_count(aside))))
     parameters = list(_attention(compressed, sites))
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():

@@ -22,6 +22,7 @@ from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.apply import replace_attention
 from headwise.pretrained.model.cut import cut_layer
+from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
@@ -106,9 +107,10 @@ class _Trial:
         self, model: Any, measurement: Measurement, batches: list[dict[str, Tensor]]
     ) -> None:
         self.model, self.measurement = copy.deepcopy(model), measurement
-        self.batches = list(to_device(batches, next(model.parameters()).device))
-        with torch.no_grad():
-            self.originals = [model(**batch) for batch in self.batches]
+        self.parts = [
+            EarlierBlocks(self.model, measurement.sites, batch)
+            for batch in to_device(batches, next(model.parameters()).device)
+        ]
 
     @torch.no_grad()
     def damage(self, layer: int, shape: LayerShape) -> float:
@@ -119,8 +121,9 @@ class _Trial:
         try:
             cut = cut_layer(site, self.measurement.reductions[layer], shape)
             replace_attention(self.model, site, cut)
-            for batch, original in zip(self.batches, self.originals, strict=True):
-                compared = self.measurement.objective.compare(original, self.model(**batch), batch)
+            for part in self.parts:
+                changed = part.outputs(layer)
+                compared = self.measurement.objective.compare(part.original, changed, part.batch)
                 damage += float(compared.damage.sum())
                 units += float(compared.units.sum())
         finally:

@@ -1,13 +1,16 @@
 """The packaged texts: of other sources than what is calibrated on, each kind of them counting."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from small_models import common_words, small_model
+from torch import Tensor
 
 import headwise
+from headwise.core.errors import InputError
 from headwise.pretrained import text_material
-from headwise.pretrained.text.calibration import packaged_text
+from headwise.pretrained.text.calibration import packaged_text, token_count
 
 
 def test_packaged_kinds_of_text_count_alike_and_each_has_its_damage() -> None:
@@ -33,3 +36,35 @@ def test_no_calibration_text_is_held_out_text() -> None:
         lines = [line for line in packaged_text(name).splitlines() if len(line) > 60]
         assert lines
         assert not seen & set(lines)
+
+
+def test_a_recovery_reads_more_of_the_text_and_nothing_that_is_held_out(tmp_path: Path) -> None:
+    documents = [line for line in packaged_text("calibration").splitlines() if len(line) > 400]
+    path = tmp_path / "text.txt"
+    path.write_text("\n<|endoftext|>\n".join(documents[:60]), "utf-8")
+    material = text_material(small_model("llama"), common_words(), path, tokens=400, length=32)
+
+    def inputs(batches: list[dict[str, Tensor]]) -> set[tuple[int, ...]]:
+        return {tuple(row) for batch in batches for row in batch["input_ids"].tolist()}
+
+    assert token_count(material.more) > 4 * token_count(material.calibration)
+    assert not inputs(material.more) & inputs(material.held_out)
+
+
+def test_a_text_of_many_short_documents_is_read(tmp_path: Path) -> None:
+    """Questions to a search engine have some ten tokens; windows usually have a multiple of 16."""
+    path = tmp_path / "text.txt"
+    words = ["the", "of", "and", "to", "in", "is", "that", "it", "was", "for", "on"]
+    path.write_text(
+        "<|endoftext|>".join(" ".join(words[1 + i % 5 :] + words[:5]) for i in range(300))
+    )
+    material = text_material(small_model("llama"), common_words(), path, tokens=400, length=32)
+    assert {batch["input_ids"].shape[1] for batch in material.calibration} == {8}
+    assert token_count(material.calibration) >= 390
+
+
+def test_marks_without_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("<|endoftext|>\n" * 50)
+    with pytest.raises(InputError, match="no text between them"):
+        text_material(small_model("llama"), common_words(), path)

@@ -1,5 +1,6 @@
 """A model that lost what it told inputs apart by is called ruined, on a scale of its own."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from small_models import measured
 
 from headwise.pretrained import compress
+from headwise.pretrained._evaluate import TextVerdict
 from headwise.pretrained.measure.comparing import OneForAll
 from headwise.pretrained.measure.labels import MultiLabel, Regression
 from headwise.pretrained.measure.objectives import Embedding
@@ -41,6 +43,13 @@ def test_what_is_ruined_is_not_written_without_a_word() -> None:
     assert judged.damage > judged.one_for_all / 2  # removing heads of random weights is that bad
     assert any("ruined on" in warning for warning in ruined.warnings)
     assert "warning: the compressed model is ruined" in str(ruined)
+
+
+def test_where_all_answers_are_one_none_can_be_lost() -> None:
+    """Such as for copies of one image: a millionth of a change is not the model's ruin."""
+    verdict = TextVerdict("copies", 1e-4, None, None, 1, 9, None, one_for_all=0.0)
+    assert not verdict.ruined
+    assert replace(verdict, one_for_all=1e-4).ruined
 
 
 class _Outputs(dict[str, Any]):

@@ -10,11 +10,12 @@ the loss is signed: a model can get better here and worse there, and the sum hid
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 Inputs = dict[str, Tensor]
@@ -125,22 +126,32 @@ def divergences(
     original: Float[Tensor, "rows classes"], changed: Float[Tensor, "rows classes"]
 ) -> Float[Tensor, " rows"]:
     """KL divergence of each row's distribution from the original's, nats; never below zero."""
-    parts = []
+    pairs = _log_probabilities(original, changed)
+    return torch.cat([_divergence(log_p, log_q) for log_p, log_q in pairs])
+
+
+def divergences_and_surprises(
+    original: Float[Tensor, "rows classes"],
+    changed: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+) -> tuple[Float[Tensor, " rows"], Float[Tensor, "2 rows"]]:
+    """The divergences, and −log p(target) of each row by the one and by the other, nats."""
+    damage, losses = [], []
+    first = 0
+    for pair in _log_probabilities(original, changed):
+        wanted = targets[first : (first := first + len(pair[0])), None]
+        damage.append(_divergence(*pair))
+        losses.append(-torch.stack([each.gather(1, wanted)[:, 0] for each in pair]))
+    return torch.cat(damage), torch.cat(losses, dim=1)
+
+
+def _log_probabilities(original: Tensor, changed: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     for p, q in zip(_blocks(original), _blocks(changed), strict=True):
-        log_p, log_q = p.float().log_softmax(-1), q.float().log_softmax(-1)
-        parts.append((log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0))
-    return torch.cat(parts)
+        yield p.float().log_softmax(-1), q.float().log_softmax(-1)
 
 
-def surprises(logits: Float[Tensor, "rows classes"], targets: Tensor) -> Float[Tensor, " rows"]:
-    """−log p(target) of each row, nats."""
-    blocks = list(_blocks(logits))
-    wanted = targets.split([len(block) for block in blocks])
-    chosen = [
-        block.float().log_softmax(-1).gather(1, target[:, None])[:, 0]
-        for block, target in zip(blocks, wanted, strict=True)
-    ]
-    return -torch.cat(chosen)
+def _divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
+    return (log_p.exp() * (log_p - log_q)).sum(-1).clamp(min=0)
 
 
 def _blocks(rows: Tensor) -> tuple[Tensor, ...]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.text.calibration import to_device
 
 
@@ -22,7 +23,7 @@ def removal_losses(
     """Damage of replacing each of these (layer, head), alone, by its mean; the objective's unit."""
     damage, units, done = [0.0] * len(heads), 0.0, 0
     for inputs in to_device(batches, next(model.parameters()).device):
-        original = model(**inputs)
+        blocks = EarlierBlocks(model, measurement.sites, inputs)
         for index, (layer, head) in enumerate(heads):
             site = measurement.sites[layer]
             columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
@@ -30,7 +31,8 @@ def removal_losses(
             module = model.get_submodule(site.output)
             handle = module.register_forward_pre_hook(_replaced(columns, mean))
             try:
-                compared = measurement.objective.compare(original, model(**inputs), inputs)
+                changed = blocks.outputs(layer)
+                compared = measurement.objective.compare(blocks.original, changed, inputs)
             finally:
                 handle.remove()
             damage[index] += float(compared.damage.sum())

@@ -12,9 +12,9 @@ from headwise.pretrained.measure.comparing import (
     Inputs,
     Pull,
     divergences,
+    divergences_and_surprises,
     sampled_labels,
     sampled_pull,
-    surprises,
 )
 
 
@@ -35,11 +35,9 @@ class NextToken(Distributions):
         targets = text[:, 1:]
         before, after = (each.logits[:, :-1].flatten(0, 1) for each in (original, changed))
         units = torch.full((len(targets),), float(targets.shape[1]), device=targets.device)
-        flat = targets.flatten()
-        losses = torch.stack(
-            [surprises(logits, flat).view_as(targets).sum(1) for logits in (before, after)]
-        )
-        return Compared(divergences(before, after).view_as(targets).sum(1), units, losses)
+        damage, losses = divergences_and_surprises(before, after, targets.flatten())
+        by_token = losses.view(2, *targets.shape)
+        return Compared(damage.view_as(targets).sum(1), units, by_token.sum(2))
 
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The predicted distribution of every token that has one before it."""
@@ -65,14 +63,13 @@ class MaskedToken(Distributions):
         """Divergence, and both losses, summed over masked tokens."""
         masked = self._masked(inputs)
         before, after = (self._at_masked(each.logits, inputs) for each in (original, changed))
-        damage = _by_sequence(divergences(before, after), masked)
-        losses = None
-        if "labels" in inputs:
-            targets = inputs["labels"][masked]
-            losses = torch.stack(
-                [_by_sequence(surprises(logits, targets), masked) for logits in (before, after)]
-            )
-        return Compared(damage, masked.sum(1).float(), losses)
+        units = masked.sum(1).float()
+        if "labels" not in inputs:
+            return Compared(_by_sequence(divergences(before, after), masked), units)
+        targets = inputs["labels"][masked]
+        damage, losses = divergences_and_surprises(before, after, targets)
+        by_sequence = torch.stack([_by_sequence(each, masked) for each in losses])
+        return Compared(_by_sequence(damage, masked), units, by_sequence)
 
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The predicted distribution of every masked token."""

@@ -1,9 +1,10 @@
 """The attention module that replaces a transformers one: heads of any sizes, its own small cache.
 
 It takes and returns what the family's own module does (hidden states in, output and attention
-weights out) and computes through transformers' attention functions, so that `generate`, caches,
-masks, half precision, `torch.compile` and the attention implementation setting keep working. It is
-also an instance of the family's class, because transformers finds what to record by class.
+weights out) and computes through transformers' attention functions (one token on a CPU apart), so
+that `generate`, caches, masks, half precision, `torch.compile` and the attention implementation
+setting keep working. It is also an instance of the family's class, because transformers finds what
+to record by class.
 """
 
 import inspect
@@ -17,7 +18,7 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
 from headwise.pretrained.model.projections import input_projections, output_projection, refuse_stock
-from headwise.pretrained.model.softmax import eager_attention
+from headwise.pretrained.model.softmax import attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
@@ -219,7 +220,9 @@ class CompressedAttention(nn.Module):
         options: dict[str, Any],
     ) -> list[tuple[Tensor, Tensor | None]]:
         site = self.site
-        attend = self._attention_function(options)
+        plain = bias is None and site.soft_cap is None and not self.training
+        plain = plain and (mask is None or mask.shape[1] == 1)  # the same for all heads
+        attend = attention_function(self.config, options, queries[0], plain)
         if site.sliding_window is not None:
             options["sliding_window"] = site.sliding_window
         if site.soft_cap is not None:
@@ -232,10 +235,11 @@ class CompressedAttention(nn.Module):
         results = []
         for kind, q, k, v, b in zip(self.kinds, queries, keys, values, biases, strict=True):
             with_bias = {} if b is None else {"position_bias": b}
+            parts = (q, k, v) if attend is one_query_attention else kind.of_one_size(q, k, v)
             results.append(
                 attend(
                     kind,
-                    *kind.of_one_size(q, k, v),
+                    *parts,
                     mask,
                     dropout=site.attention_dropout if self.training else 0.0,
                     scaling=site.scaling,
@@ -271,14 +275,6 @@ class CompressedAttention(nn.Module):
             return weights
         heads = self.query_heads
         return weights[:, sorted(range(len(heads)), key=lambda place: heads[place])]
-
-    def _attention_function(self, options: dict[str, Any]) -> Any:
-        from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-        if options.get("output_attentions"):
-            return eager_attention
-        name = self.config._attn_implementation
-        return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
 
 def _side_by_side(heads: list[Float[Tensor, "b _ t _"]]) -> Float[Tensor, "b 1 t width"]:

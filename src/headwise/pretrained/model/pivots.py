@@ -7,7 +7,7 @@ one after the other the one that is farthest from what those before span, so tha
 from them by small numbers.
 """
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -37,8 +37,8 @@ class Pivoted(nn.Sequential):
 class PivotedHeads(nn.Module):
     """Heads side by side, each of which gives its pivots among the inputs plus what others add.
 
-    The whole matrix is written out at every call, which costs little where a call takes many
-    tokens.
+    The whole matrix is written out before it is used. Without gradients it stays for the calls that
+    follow, which may be of one token each, until the weights change.
     """
 
     pivots: Tensor
@@ -46,30 +46,45 @@ class PivotedHeads(nn.Module):
     def __init__(self, inputs: int, sizes: list[int]) -> None:
         super().__init__()
         self.inputs, self.sizes = inputs, sizes
-        self.identities = [identity(inputs, size) for size in sizes]
-        pairs = list(zip(sizes, self.identities, strict=True))
-        self.counts = [size * (inputs - pivots) for size, pivots in pairs]
-        self.weight = nn.Parameter(torch.empty(sum(self.counts)))
-        self.register_buffer("pivots", torch.zeros(sum(self.identities), dtype=torch.long))
+        identities = [identity(inputs, size) for size in sizes]
+        self.dense = [not pivots for pivots in identities]
+        counts = [size * (inputs - pivots) for size, pivots in zip(sizes, identities, strict=True)]
+        self.weight = nn.Parameter(torch.empty(sum(counts)))
+        self.register_buffer("pivots", torch.zeros(sum(identities), dtype=torch.long))
+        self._kept: tuple[Any, Tensor] | None = None
 
     def forward(self, inputs: Tensor) -> Tensor:
         """The linear map."""
-        parts = zip(
-            self.weight.split(self.counts),
-            self.pivots.split(self.identities),
-            self.sizes,
-            strict=True,
-        )
-        rows = [self._dense(weight.view(size, -1), pivots) for weight, pivots, size in parts]
-        return nn.functional.linear(inputs, torch.cat(rows))
+        return nn.functional.linear(inputs, self._matrix())
 
-    def _dense(self, weight: Tensor, pivots: Tensor) -> Tensor:
-        if not len(pivots):
-            return weight
-        chosen = torch.zeros(self.inputs, dtype=torch.uint8, device=pivots.device)
-        order = chosen.index_fill(0, pivots, 1).argsort(stable=True)  # pivots last, in their order
-        whole = torch.eye(len(pivots), dtype=weight.dtype, device=weight.device)
-        return torch.cat([weight, whole], dim=1).index_select(1, order.argsort())
+    def _matrix(self) -> Tensor:
+        passing = torch.is_grad_enabled() or torch.compiler.is_compiling()
+        if passing or self.weight.is_inference():  # which does not tell when it changes
+            self._kept = None
+            return self._written()
+        both = (self.weight, self.pivots)
+        now = [(each.data_ptr(), each._version, each.dtype, each.device) for each in both]
+        if self._kept is None or self._kept[0] != now:
+            self._kept = now, self._written()
+        return self._kept[1]
+
+    def _written(self) -> Tensor:
+        """A one where a row has its pivot, the weights where its head has none."""
+        weight, device = self.weight, self.weight.device
+        heads = [head for head, size in enumerate(self.sizes) for _ in range(size)]
+        rows = [row for row, head in enumerate(heads) if not self.dense[head]]
+        head_of, row = (
+            torch.tensor(each, dtype=torch.long, device=device) for each in (heads, rows)
+        )
+        stored = torch.ones(len(self.sizes), self.inputs, dtype=torch.bool, device=device)
+        stored = stored.index_put((head_of[row], self.pivots), stored.new_zeros(()))[head_of]
+        whole = weight.new_zeros(len(heads), self.inputs)
+        whole = whole.index_put((row, self.pivots), weight.new_ones(()))
+        return whole.masked_scatter(stored, weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the matrix: a copy writes its own."""
+        return self.__dict__ | {"_kept": None}
 
 
 def pivoted(thin: LinearPart, wide: LinearPart) -> tuple[list[LinearPart], Tensor | None]:

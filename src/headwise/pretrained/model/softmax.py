@@ -1,4 +1,4 @@
-"""Softmax attention written out: the implementation that also returns the weights."""
+"""Softmax attention written out: where the weights are asked for, and for one token on a CPU."""
 
 from typing import Any
 
@@ -7,6 +7,18 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters.mechanism import capped
+
+
+def attention_function(config: Any, options: dict[str, Any], query: Tensor, plain: bool) -> Any:
+    """transformers' function by the configuration's name; `plain` is without bias, cap, dropout."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if options.get("output_attentions"):
+        return eager_attention
+    name = config._attn_implementation
+    if plain and name == "sdpa" and query.shape[2] == 1 and query.device.type == "cpu":
+        return one_query_attention
+    return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
 
 def eager_attention(
@@ -33,10 +45,35 @@ def eager_attention(
         past = scores.shape[-1] - scores.shape[-2]
         attention_mask = torch.ones_like(scores[0, 0], dtype=torch.bool).tril(past)
     if attention_mask is not None:
-        if attention_mask.dtype == torch.bool:
-            scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
-        else:
-            scores = scores + attention_mask
+        scores = _masked(scores, attention_mask)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     return (weights @ value).transpose(1, 2), weights
+
+
+def one_query_attention(
+    module: Any,
+    query: Float[Tensor, "b h 1 dim"],
+    key: Float[Tensor, "b g k dim"],
+    value: Float[Tensor, "b g k v_dim"],
+    attention_mask: Tensor | None,
+    scaling: float,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """One token after many, where reading the cache is the cost: it is read once, as it is.
+
+    torch's own asks for keys and values of one size, and under a mask for a copy of them for every
+    query head.
+    """
+    grouped = torch.unflatten(query.squeeze(2), 1, (key.shape[1], -1))
+    scores = grouped @ key.transpose(2, 3) * scaling
+    if attention_mask is not None:
+        scores = _masked(scores, attention_mask)
+    weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+    return (weights @ value).flatten(1, 2).unsqueeze(1), None
+
+
+def _masked(scores: Tensor, mask: Tensor) -> Tensor:
+    if mask.dtype == torch.bool:
+        return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return scores + mask

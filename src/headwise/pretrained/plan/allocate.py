@@ -133,7 +133,7 @@ def _decisions(
 
 
 def _pivots_heads(site: AttentionSite) -> bool:
-    """Not in a decoder: it would write a matrix out for every token."""
+    """Not in a decoder: the matrix that is written out would stay in memory beside the weights."""
     return not site.causal
 
 

@@ -45,6 +45,7 @@ class Material(NamedTuple):
     other: Sample | None = None
     warnings: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()  # of held_out, as in Sample
+    more: list[dict[str, Tensor]] = []  # noqa: RUF012  # of the calibration data, for a recovery
 
     @property
     def samples(self) -> list[Sample]:

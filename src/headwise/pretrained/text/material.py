@@ -1,5 +1,6 @@
 """From a text or a folder of images to the batches that a given model takes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import torch
 from headwise.core.errors import InputError, require
 from headwise.core.files import is_file, is_folder
 from headwise.pretrained.adapters import family_of
+from headwise.pretrained.measure.language import NextToken
+from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.calibration import (
     Material,
     Piece,
@@ -31,6 +34,7 @@ _PACKAGED = {
 _MASKED = 4  # times as much text to judge by where a model predicts 15 % of it
 _WINDOWS = 6  # at least so many sequences of the held-out text, if it has them
 _A_KIND = 2  # and of each kind of the packaged one
+_MORE = 10  # times as much text for a recovery, which overfits less then
 
 Source = str | Path | Material | None
 """Where calibration material comes from: a file (or folder of images), ready batches, or None."""
@@ -74,6 +78,7 @@ def text_material(
         of_both_lengths(pieces, tokens, reader.length) if reader.decoder else about(pieces, tokens)
     )
     calibration, _ = reader.batches(chosen, 0)
+    more, _ = reader.batches(about(pieces, _MORE * tokens), 3)
     if text:
         other = _of_all_kinds(reader, tokens // 4, 1, 2)
     else:
@@ -89,6 +94,7 @@ def text_material(
         other,
         _shortage(calibration, tokens, source),
         held_out.kinds,
+        more,
     )
 
 
@@ -181,6 +187,9 @@ def check_material(model: Any, material: Material) -> None:
     require(bool(material.calibration), "there is nothing to calibrate on")
     require(bool(material.held_out), "there is no held-out text to judge by; give more text")
     rows = _embedded_tokens(model)
+    for batches in (material.calibration, *(sample.batches for sample in material.samples)):
+        _check_forms(batches)
+        _check_lengths(model, batches)
     for batch in [*material.calibration, *(b for s in material.samples for b in s.batches)]:
         mask = batch.get("attention_mask")
         require(
@@ -197,6 +206,31 @@ def check_material(model: Any, material: Material) -> None:
                 f"the text has token number {wrong}, and the model's vocabulary {rows:,} tokens "
                 f"(0 to {rows - 1:,}): is the tokenizer another model's?"
             )
+
+
+def _check_forms(batches: list[Any]) -> None:
+    """Refuse what is not tensors by their names, with something in them."""
+    for batch in batches:
+        require(
+            isinstance(batch, Mapping),
+            f"a batch is a {type(batch).__name__}; it has to be a dictionary of the model's inputs",
+        )
+        require(bool(batch), "a batch has nothing in it")
+        for name, value in batch.items():
+            require(
+                isinstance(value, torch.Tensor),
+                f"a batch's {name} is a {type(value).__name__}; it has to be a tensor",
+            )
+            require(value.numel() > 0, f"a batch has nothing in its {name}")
+
+
+def _check_lengths(model: Any, batches: list[dict[str, torch.Tensor]]) -> None:
+    """Refuse inputs in which a decoder predicts nothing."""
+    if not isinstance(objective_for(model), NextToken):
+        return
+    texts = [batch.get("decoder_input_ids", batch.get("input_ids")) for batch in batches]
+    longest = max((ids.shape[-1] for ids in texts if ids is not None), default=2)
+    require(longest > 1, "the inputs have one token, and none to predict from it; give longer ones")
 
 
 def _embedded_tokens(model: Any) -> int | None:

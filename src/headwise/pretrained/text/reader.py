@@ -10,6 +10,7 @@ from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import MaskedToken, NextToken
 from headwise.pretrained.measure.objectives import Embedding, objective_for
 from headwise.pretrained.text.calibration import (
+    SHORTEST,
     Piece,
     Sample,
     documents,
@@ -43,10 +44,11 @@ class Reader:
     def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
         """All sequences of a text."""
         texts = documents(text)
-        found = (windows if self.decoder else passages)(
-            self.tokenizer, texts, self.length, multiple
-        )
-        require(bool(found), f"{source} is too short: no piece of it has 8 tokens")
+        require(bool(texts), f"{source} has end-of-text marks and no text between them")
+        cut = windows if self.decoder else passages
+        found = cut(self.tokenizer, texts, self.length, multiple)
+        found = found or cut(self.tokenizer, texts, self.length, SHORTEST)
+        require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
             return found
         return [Piece(number, piece.ids) for number, piece in enumerate(found)]

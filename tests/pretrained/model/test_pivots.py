@@ -1,5 +1,6 @@
 """Products with an identity in them: the same maps, with fewer numbers."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,36 @@ def test_each_head_holds_an_identity_whatever_it_reads() -> None:
         torch.testing.assert_close(given @ turn.T, x @ rows.T)
     assert packed.numel() == sum(size * (inputs - size) for size in sizes[:3]) + 81
     assert packed[:-81].abs().max() < 4
+
+
+def test_a_written_matrix_follows_its_weights() -> None:
+    """It stays between calls without gradients, and whatever changes the weights changes it."""
+    module, x = PivotedHeads(6, [2, 3]), random(4, 6).float()
+    with torch.no_grad():
+        module.weight.normal_()
+        module.pivots.copy_(torch.tensor([1, 4, 0, 2, 5]))
+        first = module(x)
+        kept = module._matrix()
+        assert module._matrix() is kept
+        assert kept[:, 3].ne(0).all()
+        assert kept[0, [1, 4]].tolist() == [1, 0]
+    module(x).square().sum().backward()
+    assert module.weight.grad is not None
+    assert module.weight.grad.ne(0).all()
+    other = copy.deepcopy(module)
+    with torch.no_grad():
+        assert torch.equal(other(x), first)
+        module.weight.mul_(2)
+        twice = module(x)
+        module.weight.data = module.weight.data * 2
+        assert not torch.allclose(twice, first)
+        assert not torch.allclose(module(x), twice)
+        assert module.double()(x.double()).dtype == torch.float64
+        module.load_state_dict(other.state_dict())
+        torch.testing.assert_close(module(x.double()).float(), first)
+    with torch.inference_mode():
+        module(x.double())
+    assert module(x.double().requires_grad_()).requires_grad
 
 
 @pytest.mark.parametrize("name", ["llama-biased", "olmo2", "bert", "modernbert", "t5"])

@@ -1,0 +1,56 @@
+"""Attention of one token, written out, is that of torch; models use it and say the same."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from small_models import measured, shrunk
+from torch.nn.functional import scaled_dot_product_attention
+
+from headwise.pretrained.model.softmax import attention_function, one_query_attention
+
+
+@pytest.mark.parametrize("hide", ["nothing", "bool", "float"])
+@pytest.mark.parametrize(("heads", "groups"), [(6, 2), (3, 3), (4, 1)])
+def test_one_query_reads_what_torchs_attention_reads(heads: int, groups: int, hide: str) -> None:
+    draw = torch.Generator().manual_seed(heads)
+    query, key = (torch.randn(2, n, t, 8, generator=draw) for n, t in ((heads, 1), (groups, 7)))
+    value = torch.randn(2, groups, 7, 5, generator=draw)
+    seen = torch.rand(2, 1, 1, 7, generator=draw) < 0.6
+    seen[..., 0] = True
+    mask = {"nothing": None, "bool": seen, "float": torch.zeros_like(seen, dtype=torch.float32)}[
+        hide
+    ]
+    if hide == "float":
+        mask = mask.masked_fill(~seen, float("-inf"))
+    found, weights = one_query_attention(None, query, key, value, mask, scaling=0.3)
+    expected = scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, scale=0.3, enable_gqa=True
+    )
+    torch.testing.assert_close(found, expected.transpose(1, 2))
+    assert weights is None
+
+
+def test_it_is_used_for_one_token_where_torchs_would_be() -> None:
+    one, two = torch.zeros(1, 2, 1, 4), torch.zeros(1, 2, 2, 4)
+    sdpa, eager = (SimpleNamespace(_attn_implementation=name) for name in ("sdpa", "eager"))
+    assert attention_function(sdpa, {}, one, True) is one_query_attention
+    for config, options, query, plain in (
+        (eager, {}, one, True), (sdpa, {"output_attentions": True}, one, True),
+        (sdpa, {}, two, True), (sdpa, {}, one, False),
+    ):  # fmt: skip
+        assert attention_function(config, options, query, plain) is not one_query_attention
+
+
+@torch.no_grad()
+def test_a_padded_batch_goes_on_as_each_of_its_texts_alone() -> None:
+    model, material, measurement = measured("llama")
+    smaller = shrunk(model, material, "parameters", 0.5, measurement).model
+    texts = [torch.tensor([[5, 9, 17, 40, 8]]), torch.tensor([[33, 4, 61]])]
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    alone = [smaller.generate(t, attention_mask=torch.ones_like(t), **options) for t in texts]
+    both = torch.cat([texts[0], torch.nn.functional.pad(texts[1], (2, 0))])
+    mask = torch.tensor([[1] * 5, [0, 0, 1, 1, 1]])
+    together = smaller.generate(both, attention_mask=mask, **options)
+    assert torch.equal(together[0], alone[0][0])
+    assert torch.equal(together[1, 2:], alone[1][0])
