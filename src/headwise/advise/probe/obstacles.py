@@ -15,13 +15,14 @@ from headwise.advise.probe.calibration import (
     CurveReading,
 )
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.transition import Transition
+from headwise.advise.probe.descent.transition import STEEP, Transition
 
 OVERFIT = 0.25  # training error below this share of the held-out error is overfitting
 # Where heads are enough, more of them lower a small error 6-fold at most. A sharp log-sum-exp has
 # its largest step at two heads, and a 10-fold one after it.
 HIDDEN_GAIN = 8.0
 REFINED_GAIN = 30.0  # nor does a second head that chooses as the first does gain more than that
+WHOLLY = 2.0  # times what is as good as none: learnt but for a little noise
 _DEEPER = "less noise, more samples, or a deeper network"
 
 Obstacle = tuple[str, str]
@@ -148,7 +149,8 @@ def lottery(reading: CurveReading) -> Obstacle | None:
     one number of heads learns and another does not is chance, and no evidence of heads; unless it
     was learnt wholly in the end.
     """
-    if reading.heads == 1 or reading.lotteries < LOTTERIES or reading.floor < reading.solved:
+    learnt = reading.floor < WHOLLY * reading.solved
+    if reading.heads == 1 or reading.lotteries < LOTTERIES or learnt:
         return None
     return (
         f"on {reading.lotteries} ways from many heads to few the many left at least "
@@ -162,16 +164,34 @@ def softened(transition: Transition, heads: int) -> Obstacle | None:
     """A log-sum-exp of the tokens is one average, of values so steep that no network learns it; two
     heads of different sharpness approximate it far better than one, as if each had a feature.
     """
-    alone = transition.errors().get(1, 1.0)
-    unlike = heads == 2 and transition.two_features
-    if heads == 1 or transition.labels or alone > ONE_IS_CLOSE or unlike:
+    if not nearly_alone(transition, heads) or _distinct(transition, heads):
         return None
+    alone = transition.errors().get(1, 1.0)
     return (
         f"one head leaves only {alone:.1e} of a constant's error; that {heads} heads leave less "
         "may be a feature of little weight, or the one feature approximated better, such as a "
         "soft maximum",
         "the function itself, or targets from which the main part is subtracted",
     )
+
+
+def nearly_alone(transition: Transition, heads: int) -> bool:
+    """Several heads are the answer, and one leaves little."""
+    alone = transition.errors().get(1, 1.0)
+    return heads > 1 and not transition.labels and alone <= ONE_IS_CLOSE
+
+
+def _distinct(transition: Transition, heads: int) -> bool:
+    """Each head has a feature of its own, among networks that were trained equally long.
+
+    Two choose differently; of more the last one has a step that stands out. Other sharpnesses of
+    one feature gain most with the second head.
+    """
+    if heads == 2:
+        return transition.two_features
+    usual = transition.in_haste
+    last = usual.reading(heads) if heads in usual.errors() else None
+    return last is not None and last.stands_out and last.step > STEEP
 
 
 def read_along(transition: Transition, heads: int) -> Obstacle | None:

@@ -2,12 +2,13 @@
 
 from headwise.advise.probe.calibration import SMALL_FLOOR, UNEXPLAINED_CHANCE, CurveReading
 from headwise.advise.probe.clock import Clock
-from headwise.advise.probe.descent.transition import Transition
+from headwise.advise.probe.descent.transition import STEEP, Transition
 from headwise.advise.probe.obstacles import (
     Obstacle,
     beaten,
     hidden_feature,
     lottery,
+    nearly_alone,
     read_along,
     shown_errors,
     slope,
@@ -71,18 +72,26 @@ def judge_training(
         return None, obstacle
     whole = transition.in_time and not transition.uncontrolled
     chance = reading.chance if whole else min(reading.chance, OUT_OF_TIME)
-    chance = min(chance, UNEXPLAINED_CHANCE) if contested else chance
+    if contested or nearly_alone(transition, heads):
+        chance = min(chance, UNEXPLAINED_CHANCE)
     return _likely(verdict.doubted(chance, transition.most_heads), transition)
 
 
 def _sharpest(transition: Transition) -> HeadVerdict:
-    """What the errors say of the heads; one head where no step stands out and it is close to all.
+    """What the errors say of the heads; where their number has no step, the one that has.
 
-    Two readings of one slope: every further head gains a little, or the one has learnt nearly all
-    that there is to learn. Where no number has a step, the second is left.
+    A step that nobody would take for a slope counts, although a further head refines what is left.
+    Else there are two readings of a slope: every further head gains a little, or the one has learnt
+    nearly all that there is to learn; where no number has a step, the second is left.
     """
-    verdict, alone = transition.verdict, transition.errors().get(1)
-    if transition.labels or alone is None or transition.reading(verdict.heads).stands_out:
+    verdict, errors = transition.verdict, transition.attained
+    if transition.labels or transition.reading(verdict.heads).stands_out:
+        return verdict
+    readings = [transition.reading(heads) for heads in errors if heads - 1 in errors]
+    steepest = max(readings, key=lambda each: each.step, default=None)
+    if steepest is not None and steepest.stands_out and steepest.step > STEEP:
+        return HeadVerdict({steepest.heads: 1.0})
+    if 1 not in transition.errors():
         return verdict
     one = transition.reading(1)
     close = one.stands_out and one.floor < SMALL_FLOOR and transition.catches_up

@@ -88,6 +88,9 @@ if (typeof document !== "undefined" && document.getElementById("calculator")) ((
   }
   document.querySelectorAll("#calculator input").forEach(each => each.addEventListener("input", renewHeads));
   document.querySelectorAll("#rank-calculator input").forEach(each => each.addEventListener("input", renewRank));
+  const fitted = width => { document.getElementById("rank-curve").style.width = width; renewRank(); };
   window.addEventListener("resize", renewRank);
+  window.addEventListener("beforeprint", () => fitted("640px"));
+  window.addEventListener("afterprint", () => fitted(""));
   renewHeads(); renewRank();
 })();
