@@ -72,6 +72,8 @@ def test_the_error_must_fall_with_the_rank() -> None:
     assert shared.falls_with_rank(errors(GOOD)).status == "holds"
     bumpy = errors({**GOOD, (8, 1, 1, 2): 0.3})
     assert shared.falls_with_rank(bumpy).status == "does not hold"
+    alone = errors({(8, 1, 1, 1): 0.9})  # as while a study runs
+    assert shared.falls_with_rank(alone).status == "not tested"
 
 
 def test_more_heads_must_not_buy_it_back() -> None:
