@@ -19,6 +19,7 @@ from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
+from headwise.report.pages.markup import linked
 from headwise.report.pages.study import comparisons, study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
@@ -68,6 +69,14 @@ def test_a_note_stands_in_the_figure(result: StudyResult) -> None:
 def test_panels_for_pages_take_the_width_they_are_given(result: StudyResult) -> None:
     (panel,) = draw_all(result)["drop"].panels.values()
     assert panel_spec(panel)["width"] == "container"
+
+
+def test_powers_are_raised_and_names_stay_as_they_are() -> None:
+    text = linked("rows go with length^−0.36, 1/error^k, 10^-3; <b>x^y</b>")
+    assert "length<sup>−0.36</sup>" in text
+    assert "error<sup>k</sup>" in text
+    assert "10<sup>-3</sup>" in text
+    assert "&lt;b&gt;x^y" in text
 
 
 def test_chips_are_verdicts_and_failed_claims_come_first(result: StudyResult) -> None:

@@ -12,7 +12,7 @@ Html = Markup
 """Text that is HTML already."""
 
 _ARXIV = re.compile(r"\b(?:arXiv[: ])?(\d{4}\.\d{5})(?:v\d+)?\b")
-_POWER = re.compile(r"(?<=\w)\^(-?\d+(?:\.\d+)?|k\b)")
+_POWER = re.compile(r"(?<=\w)\^([-−+]?\d+(?:\.\d+)?|k\b)")
 _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
 
 
