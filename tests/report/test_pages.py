@@ -24,15 +24,8 @@ from headwise.report.pages.study import comparisons, study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
-from page_samples import (
-    HOSTILE,
-    SAMPLE,
-    sample_finding,
-    sample_inspection,
-    sample_kind,
-    sample_result,
-    samples,
-)
+from model_samples import HOSTILE, sample_inspection
+from page_samples import SAMPLE, sample_finding, sample_kind, sample_result, samples
 
 
 @pytest.fixture(scope="module")
