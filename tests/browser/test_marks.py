@@ -53,7 +53,7 @@ POINTED_AT = {
         saved="heads-change_by_size",
     ),
     "evidence": Pointed(
-        ("heads h: 4;", "length T, tokens: 8;", "smallest NMSE"),
+        ("heads: 4;", "length, tokens: 8;", "smallest NMSE"),
         *("heads == 4 and length == 8", "error_min", ".2e"),
         saved="sample-drop",
     ),
@@ -111,7 +111,7 @@ def _tells(tab: Any, mark: Pointed) -> None:
     said = [f"{text};" for text in tab.evaluate(LABELS)]
     place = next(i for i, text in enumerate(said) if all(word in text for word in mark.words))
     tab.evaluate_handle(f"{MARKS}[{place}]").as_element().hover(force=True)
-    told = tab.locator("#vg-tooltip-element, .said").inner_text().replace("−", "-")
+    told = tab.locator("#vg-tooltip-element, .said:not([hidden])").inner_text().replace("−", "-")
     wanted = f"{least:{mark.number}}".replace("e-0", "e-").replace("%", "\u00a0%")
     assert wanted in told
     assert "null" not in told

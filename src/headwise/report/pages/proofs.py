@@ -79,13 +79,23 @@ def tabled_page(result: WitnessComparison | Frontier | PhaseMap | TrialResults) 
     return Page(
         title=title,
         kicker=f"headwise {command}",
-        answer=answer,
+        answer=sentence(answer),
+        chips=_chips(result),
         sentences=[sentence(each) for each in more],
         figures=[_figure(result, name, drawn)],
         tables=[number_table("All numbers", table)],
         csv=table.to_csv(index=False),
         file_name=name,
     )
+
+
+def _chips(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> list[Chip]:
+    """How many certificates hold, of trials."""
+    if not isinstance(result, TrialResults):
+        return []
+    broken = len(result.broken)
+    chips = [Chip(f"{len(result.rows) - broken} hold", "good"), Chip(f"{broken} broken", "bad")]
+    return chips if broken else chips[:1]
 
 
 def _figure(
@@ -121,5 +131,7 @@ def _answer(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> s
         rows = result.to_pandas()
         forced = rows[(rows["kind"] == rows["kind"].iloc[0]) & (rows["error"] > 1e-9)]
         heads = ", ".join(str(each) for each in sorted(set(forced["heads"])))
-        return f"An error is forced with {heads or 'no number of'} heads."
+        return (
+            f"An error is forced with {heads or 'no number of'} head{'s' if heads != '1' else ''}."
+        )
     return str(result).splitlines()[0]

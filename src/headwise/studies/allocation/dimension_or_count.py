@@ -99,8 +99,9 @@ def dimension_is_cheaper(results: pd.DataFrame) -> Verdict:
         return NOTHING_CUT
     wins = float((pairs["dimension"] < pairs["count"]).mean())
     overall = Interval.of((pairs["dimension"] - pairs["count"]).groupby(pairs["seed"]).mean())
+    seeds = f" over {overall.seeds} seeds" if overall.seeds > 1 else ""
     numbers = (
-        f"narrowing minus removing heads, nats a token: {overall} over {overall.seeds} seeds; less "
+        f"narrowing minus removing heads, nats a token: {overall}{seeds}; less "
         f"in {100 * wins:.0f} % of {len(pairs)} pairs; {_by_layer(gaps(pairs))}"
     )
     if overall.sign == "not told apart":
@@ -148,9 +149,9 @@ def finding(results: pd.DataFrame) -> Conclusion:
         f"{overall} nats a token in the mean, and less in {100 * wins:.0f} % of {len(pairs)} cuts"
     )
     if overall.sign == "not told apart":
+        why = "the interval holds zero" if overall.seeds > 1 else "one seed cannot tell"
         return Conclusion(
-            f"Inconclusive: narrowing heads minus removing heads costs {numbers}; the interval "
-            "holds zero.",
+            f"Inconclusive: narrowing heads minus removing heads costs {numbers}; {why}.",
             None,
             "more seeds (a larger tier)",
         )

@@ -141,7 +141,7 @@ def thirty_two_are_best(results: pd.DataFrame) -> Verdict:
 
 def too_few_heads_miss_lags(results: pd.DataFrame) -> Verdict:
     """One head sees one lag beside the token itself: no seed is below that least error."""
-    one = results[results["heads"] == 1]
+    one = results[results["heads"] == 1].dropna(subset="error")
     if one.empty:
         return NOT_TESTED
     gaps = {}
