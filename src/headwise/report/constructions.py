@@ -58,7 +58,8 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
             )
         )
     )
-    middle = float(rows["exponent"].max() if rows["exponent"].notna().any() else 1) / 2
+    known = rows["exponent"].notna()
+    middle = float(rows["exponent"].max() if known.any() else 1) / 2
     text = base.mark_text(fontSize=13).encode(
         text="label:N",
         color=alt.condition(f"datum.exponent > {middle}", alt.value("white"), alt.value("black")),
@@ -67,8 +68,9 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         "width": max(200, 52 * rows["length"].nunique()),
         "height": 34 * rows["heads"].nunique(),
     }
+    layers = [silent, *([values] if known.any() else []), text]  # a scale of no numbers says NaN
     return finished(
-        alt.layer(silent, values, text).properties(**size),
+        alt.layer(*layers).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
             f"Theorem 2(2) of arXiv 2510.06662, D = {found.intrinsic_dim}, "

@@ -108,9 +108,14 @@ def _claim(claim: Claim, verdict: Verdict) -> Html:
 
 
 def _figures(each: StudyEvidence, sheet: FigureSheet) -> Html:
-    titles = {figure.name: figure.title for figure in each.study.figures}
+    figures = {figure.name: figure for figure in each.study.figures}
     made = (
-        PageFigure(f"{each.study.name}-{name}", titles[name], drawn, drawn.caption)
+        PageFigure(
+            f"{each.study.name}-{name}",
+            figures[name].title,
+            drawn,
+            drawn.caption or figures[name].caption,
+        )
         for name, drawn in each.figures.items()
     )
     return Markup("").join(map(sheet.markup, made))

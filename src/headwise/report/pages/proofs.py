@@ -123,10 +123,13 @@ def _answer(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> s
     if isinstance(result, PhaseMap):
         too_few = result.to_pandas().query("verdict != 'not applicable'")
         silent = int(too_few["exponent"].isna().sum())
-        return (
-            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
-            f"1/error^k; in {silent} of these {len(too_few)} cells the bound says nothing."
+        if silent == len(too_few):
+            return "The bound forbids none of these cells anything."
+        said = (
+            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like 1/error^k"
         )
+        beside = f"; in {silent} of these {len(too_few)} cells the bound says nothing"
+        return f"{said}{beside if silent else ''}."
     if isinstance(result, WitnessComparison):
         rows = result.to_pandas()
         forced = rows[(rows["kind"] == rows["kind"].iloc[0]) & (rows["error"] > 1e-9)]
