@@ -61,8 +61,8 @@ class CompressedAttention(nn.Module):
             self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
-        apart = len(heads) > 1 and site.norm is None and not site.cross and not site.position_bias
-        self.heads_at_once = HeadsAtOnce(site, heads) if apart else None
+        usual = site.norm is None and not site.cross and not site.position_bias
+        self.heads_at_once = HeadsAtOnce(site, heads) if usual else None
         refuse_stock(self, site)
 
     def _order_heads(self, layout: LayerLayout) -> None:
@@ -94,19 +94,13 @@ class CompressedAttention(nn.Module):
                 named[usual] = named.pop(name)
         hidden_states: Tensor = named.pop("hidden_states")
         mask, cache = named.pop("attention_mask", None), named.pop("past_key_values", None)
-        rotation, source = (
-            named.pop("position_embeddings", None),
-            named.pop("key_value_states", None),
-        )
+        rotation = named.pop("position_embeddings", None)
+        source = named.pop("key_value_states", None)
         bias = named.pop("position_bias", None)
         plain = self._plain(mask, bias)
         attend = attention_function(self.config, named, hidden_states.unsqueeze(1), plain)
         if self.heads_at_once is not None and attend is one_query_attention:
-            parts = (
-                self.q_proj(hidden_states),
-                self.k_proj(hidden_states),
-                self.v_proj(hidden_states),
-            )
+            parts = self._columns(hidden_states)
             return self._output(self.heads_at_once.contexts(*parts, rotation, cache, mask)), None
         past = (
             0
@@ -123,6 +117,13 @@ class CompressedAttention(nn.Module):
         if self.site.position_bias and hasattr(self, "has_relative_attention_bias"):  # T5's order
             return output, bias, weights
         return output, weights
+
+    def _columns(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys side by side, and values."""
+        if self.fused:
+            both, value = self.qkv_proj(hidden).split(self.fused_widths, -1)
+            return both, value
+        return torch.cat([self.q_proj(hidden), self.k_proj(hidden)], -1), self.v_proj(hidden)
 
     def _plain(self, mask: Tensor | None, bias: Tensor | None) -> bool:
         """Nothing beside scores, and one mask for all heads."""
@@ -157,7 +158,7 @@ class CompressedAttention(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """One product for queries, keys and values of one size; queries and keys turn together."""
         kind = self.kinds[0]
-        both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
+        both, value = self._columns(hidden_states)
         both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
         if self.site.rotary:
             both = kind.rotate_both(both, *angles(self.site, rotation))

@@ -70,58 +70,68 @@ def one_query_attention(
     torch's own asks for keys and values of one size, and under a mask for a copy of them for every
     query head.
     """
-    grouped = torch.unflatten(query.squeeze(2), 1, (key.shape[1], -1))
-    scores = grouped @ key.transpose(2, 3) * scaling
+    batch, groups = key.shape[:2]  # flattened: matmul of four dimensions takes as long as the rest
+    grouped = (query * scaling).reshape(batch * groups, -1, query.shape[-1])
+    scores = torch.bmm(grouped, key.flatten(0, 1).transpose(1, 2))
     if attention_mask is not None:
-        scores = _masked(scores, attention_mask)
+        apart = torch.unflatten(scores, 0, (batch, groups))
+        scores = _masked(apart, attention_mask).flatten(0, 1)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    return (weights @ value).flatten(1, 2).unsqueeze(1), None
+    context = torch.bmm(weights, value.flatten(0, 1))
+    return context.reshape(batch, 1, query.shape[1], -1), None
 
 
 class HeadsAtOnce:
-    """One token through heads of unequal sizes, in as many calls as if they were of one.
+    """One token through all of a layer's heads in a few calls, whatever their sizes.
 
-    Their keys stand side by side in the cache, and so do their values. A head's query with zeros
-    where other heads' keys stand has the same scores with all of it; so one product gives those of
-    all heads. Most of it is by zeros, but reading the cache is the cost, and it is read once, in
-    order, and not copied head by head.
+    Heads of unequal sizes have their keys side by side in the cache, and so their values. A query
+    with zeros where other heads' keys stand has the same scores with all of it; so one product
+    gives those of all heads. Most of it is by zeros, but reading the cache is the cost, and it is
+    read once, in order, and not copied head by head.
     """
 
     def __init__(self, site: AttentionSite, kinds: list[HeadBucket]) -> None:
         self._site, self._kinds = site, kinds
+        self._widths = [sum(k.query_width for k in kinds), sum(k.key_width for k in kinds)]
         self._parts: list[_Part] = []
         self._turns: tuple[Tensor, Tensor, Tensor] | None = None
 
     def contexts(
         self,
-        query: Float[Tensor, "b 1 queries"],
-        key: Float[Tensor, "b 1 keys"],
+        both: Float[Tensor, "b 1 width"],
         value: Float[Tensor, "b 1 values"],
         rotation: Any,
         cache: Any,
         mask: Tensor | None,
     ) -> Float[Tensor, "b 1 contexts"]:
-        """From the projections of a token to what all heads give, side by side."""
+        """From a token's queries and keys, and its values, to what all heads give."""
         if self._site.rotary:
-            query, key = self._turned(query, key, *angles(self._site, rotation))
-        if cache is not None:
-            cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
-            key, value = cache.update(key.unsqueeze(1), value.unsqueeze(1), self._site.layer_index)
-            key, value = key.squeeze(1), value.squeeze(1)
-        return self._attend(query * self._site.scaling, key, value, mask)
+            both = self._turned(both, *angles(self._site, rotation))
+        query, key = both.split(self._widths, -1)
+        kind, scaling = self._kinds[0], self._site.scaling
+        if len(self._kinds) > 1:
+            key, value = self._cached(cache, key.unsqueeze(1), value.unsqueeze(1))
+            return self._attend(query * scaling, key.squeeze(1), value.squeeze(1), mask)
+        heads = kind.padded("key", key, kind.qk_dim), kind.padded("value", value, kind.v_dim)
+        query = kind.padded("query", query, kind.qk_dim)
+        context, _ = one_query_attention(kind, query, *self._cached(cache, *heads), mask, scaling)
+        context, real = context.flatten(2), kind._buffers["context_columns"]
+        return context if real is None else context.index_select(-1, real)
 
-    def _turned(
-        self, query: Tensor, key: Tensor, cos: Tensor, sin: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _cached(self, cache: Any, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return key, value
+        cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
+        found: tuple[Tensor, Tensor] = cache.update(key, value, self._site.layer_index)
+        return found
+
+    def _turned(self, both: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """RoPE: each coordinate turns with its pair's other one, at its own frequency."""
         if self._turns is None:
             self._turns = _turns(self._kinds, cos.shape[-1])
         columns, partners, signs = self._turns
-        both = torch.cat([query, key], -1)
-        cos, sin = (table.index_select(-1, columns) for table in (cos, sin))
-        both = (both * cos + both.index_select(-1, partners) * (sin * signs)).to(both.dtype)
-        turned_query, turned_key = both.split([query.shape[-1], key.shape[-1]], -1)
-        return turned_query, turned_key
+        cos, sin = cos.index_select(-1, columns), sin.index_select(-1, columns) * signs
+        return torch.addcmul(both * cos, both.index_select(-1, partners), sin).to(both.dtype)
 
     def _attend(
         self,
@@ -136,11 +146,12 @@ class HeadsAtOnce:
         contexts = []
         for part in self._parts:
             spread = torch.unflatten(with_zero.index_select(-1, part.spread), -1, (part.rows, -1))
-            scores = spread @ key[..., part.keys].transpose(1, 2)
+            scores = torch.bmm(spread, key[..., part.keys].transpose(1, 2))
             if mask is not None:
                 scores = _masked(scores, mask.squeeze(1))
             weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-            contexts.append((weights @ value[..., part.values]).flatten(1)[:, part.own])
+            met = torch.bmm(weights, value[..., part.values]).flatten(1)
+            contexts.append(met.index_select(-1, part.own))
         context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, -1)
         return context.unsqueeze(1)
 
@@ -180,17 +191,14 @@ def _turns(kinds: list[HeadBucket], head_dim: int) -> tuple[Tensor, Tensor, Tens
     sign of that one's sine."""
     columns, partners, signs = list[Tensor](), list[Tensor](), list[Tensor]()
     first = 0
-    for repeat in ("queries", "keys"):
+    for role in ("query", "key"):
         for kind in kinds:
-            half = kind.qk_dim // 2
-            turning = kind.rotary_columns
-            for head in range(kind.count):
-                own = torch.arange(head_dim) if turning is None else turning[head]
-                for _ in range(kind.num_key_value_groups if repeat == "queries" else 1):
-                    columns.append(own)
-                    partners.append(first + torch.arange(kind.qk_dim).roll(half))
-                    signs.append(torch.ones(kind.qk_dim).index_fill(0, torch.arange(half), -1.0))
-                    first += kind.qk_dim
+            size, half = kind.qk_dim, kind.qk_dim // 2
+            for own in kind.turning(role, head_dim):
+                columns.append(own)
+                partners.append(first + torch.arange(size).roll(half))
+                signs.append(torch.ones(size).index_fill(0, torch.arange(half), -1.0))
+                first += size
     joined = (torch.cat(each) for each in (columns, partners, signs))
     return tuple(joined)  # type: ignore[return-value]
 
