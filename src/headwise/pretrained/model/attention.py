@@ -97,8 +97,8 @@ class CompressedAttention(nn.Module):
         rotation = named.pop("position_embeddings", None)
         source = named.pop("key_value_states", None)
         bias = named.pop("position_bias", None)
-        plain = self._plain(mask, bias)
-        attend = attention_function(self.config, named, hidden_states.unsqueeze(1), plain)
+        tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
+        attend = attention_function(self.config, named, tokens, plain)
         if self.heads_at_once is not None and attend is one_query_attention:
             parts = self._columns(hidden_states)
             return self._output(self.heads_at_once.contexts(*parts, rotation, cache, mask)), None
@@ -125,10 +125,10 @@ class CompressedAttention(nn.Module):
             return both, value
         return torch.cat([self.q_proj(hidden), self.k_proj(hidden)], -1), self.v_proj(hidden)
 
-    def _plain(self, mask: Tensor | None, bias: Tensor | None) -> bool:
+    def _plain(self, mask: Tensor | None) -> bool:
         """Nothing beside scores, and one mask for all heads."""
-        alike = mask is None or mask.shape[1] == 1
-        return alike and bias is None and self.site.soft_cap is None and not self.training
+        beside = self.site.position_bias or self.site.soft_cap is not None
+        return (mask is None or mask.shape[1] == 1) and not beside and not self.training
 
     def _projected(
         self, hidden_states: Tensor, source: Tensor | None, rotation: Any, cache: Any
