@@ -91,3 +91,13 @@ def test_heads_of_unequal_sizes_at_once_are_those_one_after_the_other(family: st
             options = {"attention_mask": mask}
         both.append(smaller(**options | {name: ids[:, -1:]}, past_key_values=cache).logits)
     torch.testing.assert_close(both[0], both[1], atol=1e-5, rtol=1e-4)
+
+
+def test_a_model_used_for_inference_still_has_gradients() -> None:
+    model, material, measurement = measured("llama")
+    smaller = shrunk(model, material, "cache", 0.5, measurement).model.eval()
+    ids = torch.tensor([[5]])
+    with torch.inference_mode():
+        smaller(input_ids=ids)
+    smaller(input_ids=ids).logits.sum().backward()
+    assert all(p.grad is not None for n, p in smaller.named_parameters() if "v_proj" in n)

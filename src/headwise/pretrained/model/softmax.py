@@ -128,7 +128,8 @@ class HeadsAtOnce:
     def _turned(self, both: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         """RoPE: each coordinate turns with its pair's other one, at its own frequency."""
         if self._turns is None:
-            self._turns = _turns(self._kinds, cos.shape[-1])
+            with torch.inference_mode(False):  # they may be kept for a gradient later
+                self._turns = _turns(self._kinds, cos.shape[-1])
         columns, partners, signs = self._turns
         cos, sin = cos.index_select(-1, columns), sin.index_select(-1, columns) * signs
         return torch.addcmul(both * cos, both.index_select(-1, partners), sin).to(both.dtype)
@@ -141,7 +142,8 @@ class HeadsAtOnce:
         mask: Tensor | None,
     ) -> Float[Tensor, "b 1 contexts"]:
         if not self._parts:
-            self._parts = list(_in_parts(self._kinds))
+            with torch.inference_mode(False):
+                self._parts = list(_in_parts(self._kinds))
         with_zero = nn.functional.pad(query.squeeze(1), (0, 1))
         contexts = []
         for part in self._parts:
@@ -173,7 +175,8 @@ def _in_parts(kinds: list[HeadBucket]) -> Iterator[_Part]:
     for first in range(0, len(sizes), _AT_ONCE):
         some = sizes[first : first + _AT_ONCE]
         width, depth = sum(kind.qk_dim for kind in some), sum(kind.v_dim for kind in some)
-        spread, own, key, value = [], [], 0, 0
+        spread, own = list[int](), list[int]()
+        key = value = 0
         for kind in some:
             for _ in range(kind.num_key_value_groups):
                 row = [nothing] * width
@@ -199,8 +202,7 @@ def _turns(kinds: list[HeadBucket], head_dim: int) -> tuple[Tensor, Tensor, Tens
                 partners.append(first + torch.arange(size).roll(half))
                 signs.append(torch.ones(size).index_fill(0, torch.arange(half), -1.0))
                 first += size
-    joined = (torch.cat(each) for each in (columns, partners, signs))
-    return tuple(joined)  # type: ignore[return-value]
+    return torch.cat(columns), torch.cat(partners), torch.cat(signs)
 
 
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:
