@@ -97,12 +97,7 @@ class HeadsAtOnce:
         self._turns: tuple[Tensor, Tensor, Tensor] | None = None
 
     def contexts(
-        self,
-        both: Float[Tensor, "b 1 width"],
-        value: Float[Tensor, "b 1 values"],
-        rotation: Any,
-        cache: Any,
-        mask: Tensor | None,
+        self, both: Tensor, value: Tensor, rotation: Any, cache: Any, mask: Tensor | None
     ) -> Float[Tensor, "b 1 contexts"]:
         """From a token's queries and keys, and its values, to what all heads give."""
         if self._site.rotary:
