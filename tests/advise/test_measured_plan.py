@@ -36,6 +36,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWISE_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is; the tests of what happens when time is over say when it is."""
+    monkeypatch.setattr(Deadline, "after", lambda seconds: Deadline())
+
+
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     words = ["the", "head", "looks", "back", "at", "every", "token", "before", "it"]

@@ -6,7 +6,7 @@ from math import nan, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit  # scipy.stats takes a second to import
 
 Sign = Literal["better", "worse", "not told apart"]
 
@@ -29,7 +29,7 @@ class Interval:
         mean, half = float(known.mean()), nan
         if len(known) > 1:
             spread = float(known.std(ddof=1)) / sqrt(len(known))
-            half = float(stats.t.ppf((1 + level) / 2, len(known) - 1)) * spread
+            half = float(stdtrit(len(known) - 1, (1 + level) / 2)) * spread
         return Interval(mean, mean - half, mean + half, len(known))
 
     @staticmethod
@@ -37,7 +37,7 @@ class Interval:
         """Wilson's interval of a share: sound for few trials, and for shares near 0 and 1."""
         if trials == 0:
             return Interval(nan, nan, nan, 0)
-        z, share = float(stats.norm.ppf((1 + level) / 2)), hits / trials
+        z, share = float(ndtri((1 + level) / 2)), hits / trials
         centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
         half = z / (1 + z * z / trials)
         half *= sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

@@ -1,5 +1,6 @@
 """Attention of one token, written out, is that of torch; models use it and say the same."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,10 @@ import torch
 from small_models import measured, shrunk
 from torch.nn.functional import scaled_dot_product_attention
 
+from headwise.pretrained import Budget, apply_plan, make_plan
+from headwise.pretrained.model.attention import CompressedAttention
 from headwise.pretrained.model.softmax import attention_function, one_query_attention
+from headwise.pretrained.plan.shapes import LayerShape, full_shape
 
 
 @pytest.mark.parametrize("hide", ["nothing", "bool", "float"])
@@ -54,3 +58,46 @@ def test_a_padded_batch_goes_on_as_each_of_its_texts_alone() -> None:
     together = smaller.generate(both, attention_mask=mask, **options)
     assert torch.equal(together[0], alone[0][0])
     assert torch.equal(together[1, 2:], alone[1][0])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["llama", "gpt2", "phi", "mistral", "bart"])
+def test_heads_of_unequal_sizes_at_once_are_those_one_after_the_other(family: str) -> None:
+    model, material, measurement = measured(family)
+    plan = make_plan(measurement, Budget(0.5))
+    layers = tuple(
+        LayerShape(
+            groups=tuple(
+                replace(group, qk_dim=(8, 4, 6)[(i + layer) % 3], v_dim=(3, 8)[i % 2])
+                for i, group in enumerate(full_shape(site).groups)
+            )
+        )
+        for layer, site in enumerate(measurement.sites)
+    )
+    smaller = apply_plan(model, measurement, replace(plan, layers=layers)).eval()
+    reduced = [m for m in smaller.modules() if isinstance(m, CompressedAttention)]
+    assert any(module.heads_at_once is not None for module in reduced)
+    inputs = {k: v[:2, :12] for k, v in material.held_out[0].items()}
+    name = "decoder_input_ids" if "decoder_input_ids" in inputs else "input_ids"
+    ids = inputs[name]
+    mask = torch.ones_like(ids)
+    mask[1, :3] = 0
+    both = []
+    for way in ("sdpa", "eager"):
+        smaller.set_attn_implementation(way)
+        options = inputs | ({} if name == "decoder_input_ids" else {"attention_mask": mask[:, :-1]})
+        cache = smaller(**options | {name: ids[:, :-1]}, use_cache=True).past_key_values
+        if name == "input_ids":
+            options = {"attention_mask": mask}
+        both.append(smaller(**options | {name: ids[:, -1:]}, past_key_values=cache).logits)
+    torch.testing.assert_close(both[0], both[1], atol=1e-5, rtol=1e-4)
+
+
+def test_a_model_used_for_inference_still_has_gradients() -> None:
+    model, material, measurement = measured("llama")
+    smaller = shrunk(model, material, "cache", 0.5, measurement).model.eval()
+    ids = torch.tensor([[5]])
+    with torch.inference_mode():
+        smaller(input_ids=ids)
+    smaller(input_ids=ids).logits.sum().backward()
+    assert all(p.grad is not None for n, p in smaller.named_parameters() if "v_proj" in n)

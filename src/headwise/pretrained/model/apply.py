@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.model.attention import CompressedAttention, compressed_attention
+from headwise.pretrained.model.attention import CompressedAttention
 from headwise.pretrained.model.cut import CutLayer, State
 from headwise.pretrained.model.projections import output_projection
 from headwise.pretrained.plan.shapes import LayerLayout
@@ -14,11 +14,25 @@ from headwise.pretrained.plan.shapes import LayerLayout
 def install(model: nn.Module, site: AttentionSite, layout: LayerLayout) -> CompressedAttention:
     """Replace the layer's attention by an empty reduced one."""
     original = model.get_submodule(site.path)
-    module = compressed_attention(site, layout, original, model.config)
+    module = _reduced(site, layout, original, model.config)
     model.set_submodule(site.path, module)
     if not site.output_inside:
         model.set_submodule(site.output, output_projection(site, layout))
     return module
+
+
+def _reduced(
+    site: AttentionSite, layout: LayerLayout, original: Any, config: Any
+) -> CompressedAttention:
+    """An empty one in place of `original`, an instance of its class."""
+    family = type(original)
+    made: CompressedAttention = type(
+        f"Compressed{family.__name__}", (CompressedAttention, family), {}
+    )(site, layout, original, config)
+    for key, hook in original._forward_hooks.items():  # transformers may be recording already
+        if getattr(hook, "__name__", "") == "output_capturing_hook":
+            made._forward_hooks[key] = hook
+    return made
 
 
 def fill(model: nn.Module, site: AttentionSite, state: State, like: Tensor) -> None:

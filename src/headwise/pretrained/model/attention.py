@@ -18,7 +18,7 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
 from headwise.pretrained.model.projections import input_projections, output_projection, refuse_stock
-from headwise.pretrained.model.softmax import attention_function, one_query_attention
+from headwise.pretrained.model.softmax import HeadsAtOnce, attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
@@ -61,6 +61,8 @@ class CompressedAttention(nn.Module):
             self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
+        usual = site.norm is None and not site.cross and not site.position_bias
+        self.heads_at_once = HeadsAtOnce(site, heads) if usual else None
         refuse_stock(self, site)
 
     def _order_heads(self, layout: LayerLayout) -> None:
@@ -92,11 +94,14 @@ class CompressedAttention(nn.Module):
                 named[usual] = named.pop(name)
         hidden_states: Tensor = named.pop("hidden_states")
         mask, cache = named.pop("attention_mask", None), named.pop("past_key_values", None)
-        rotation, source = (
-            named.pop("position_embeddings", None),
-            named.pop("key_value_states", None),
-        )
+        rotation = named.pop("position_embeddings", None)
+        source = named.pop("key_value_states", None)
         bias = named.pop("position_bias", None)
+        tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
+        attend = attention_function(self.config, named, tokens, plain)
+        if self.heads_at_once is not None and attend is one_query_attention:
+            parts = self._columns(hidden_states)
+            return self._output(self.heads_at_once.contexts(*parts, rotation, cache, mask)), None
         past = (
             0
             if cache is None or not self.site.position_bias
@@ -106,12 +111,24 @@ class CompressedAttention(nn.Module):
         queries, keys, values = self._projected(hidden_states, source, rotation, cache)
         if self.site.position_bias:
             bias = self._bias(bias, hidden_states, keys[0].shape[2], past)
-        results = self._attend(queries, keys, values, mask, bias, named)
+        results = self._attend(attend, queries, keys, values, mask, bias, named)
         output = self._joined([output for output, _ in results])
         weights = self._weights([w for _, w in results])
         if self.site.position_bias and hasattr(self, "has_relative_attention_bias"):  # T5's order
             return output, bias, weights
         return output, weights
+
+    def _columns(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys side by side, and values."""
+        if self.fused:
+            both, value = self.qkv_proj(hidden).split(self.fused_widths, -1)
+            return both, value
+        return torch.cat([self.q_proj(hidden), self.k_proj(hidden)], -1), self.v_proj(hidden)
+
+    def _plain(self, mask: Tensor | None) -> bool:
+        """Nothing beside scores, and one mask for all heads."""
+        beside = self.site.position_bias or self.site.soft_cap is not None
+        return (mask is None or mask.shape[1] == 1) and not beside and not self.training
 
     def _projected(
         self, hidden_states: Tensor, source: Tensor | None, rotation: Any, cache: Any
@@ -141,7 +158,7 @@ class CompressedAttention(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """One product for queries, keys and values of one size; queries and keys turn together."""
         kind = self.kinds[0]
-        both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
+        both, value = self._columns(hidden_states)
         both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
         if self.site.rotary:
             both = kind.rotate_both(both, *angles(self.site, rotation))
@@ -212,6 +229,7 @@ class CompressedAttention(nn.Module):
 
     def _attend(
         self,
+        attend: Any,
         queries: list[Tensor],
         keys: list[Tensor],
         values: list[Tensor],
@@ -220,9 +238,6 @@ class CompressedAttention(nn.Module):
         options: dict[str, Any],
     ) -> list[tuple[Tensor, Tensor | None]]:
         site = self.site
-        plain = bias is None and site.soft_cap is None and not self.training
-        plain = plain and (mask is None or mask.shape[1] == 1)  # the same for all heads
-        attend = attention_function(self.config, options, queries[0], plain)
         if site.sliding_window is not None:
             options["sliding_window"] = site.sliding_window
         if site.soft_cap is not None:
@@ -258,6 +273,9 @@ class CompressedAttention(nn.Module):
         real = self.kinds[0]._buffers["context_columns"]
         if real is not None:
             context = context.index_select(-1, real)
+        return self._output(context)
+
+    def _output(self, context: Tensor) -> Tensor:
         if self.o_proj is None:
             return context
         context = self.o_proj(context)
@@ -279,17 +297,3 @@ class CompressedAttention(nn.Module):
 
 def _side_by_side(heads: list[Float[Tensor, "b _ t _"]]) -> Float[Tensor, "b 1 t width"]:
     return torch.cat([part.transpose(1, 2).flatten(2) for part in heads], dim=-1).unsqueeze(1)
-
-
-def compressed_attention(
-    site: AttentionSite, layout: LayerLayout, original: Any, config: Any
-) -> CompressedAttention:
-    """An empty reduced module in place of `original`, an instance of its class."""
-    family = type(original)
-    made: CompressedAttention = type(
-        f"Compressed{family.__name__}", (CompressedAttention, family), {}
-    )(site, layout, original, config)
-    for key, hook in original._forward_hooks.items():  # transformers may be recording already
-        if getattr(hook, "__name__", "") == "output_capturing_hook":
-            made._forward_hooks[key] = hook
-    return made

@@ -80,6 +80,16 @@ class HeadBucket(nn.Module):
         columns = self._buffers["rotary_columns"]
         return None if columns is None else columns.repeat_interleave(repeat, dim=0)
 
+    def turning(self, role: str, head_dim: int) -> Tensor:
+        """By query (or key) head, the rotary coordinate that each coordinate turns with."""
+        columns, queries = self._buffers["rotary_columns"], self.count * self.num_key_value_groups
+        count = queries if role == "query" else self.count
+        if columns is None:
+            return torch.arange(head_dim).expand(count, -1)
+        if len(columns) > self.count:  # of a fused layer
+            return columns[:queries] if role == "query" else columns[queries:]
+        return columns.repeat_interleave(count // self.count, dim=0)
+
     def narrowed(self, role: str, heads: Tensor) -> Tensor:
         """Normed heads cut to their kept pairs, the queries' pairs with their gains."""
         columns = self._columns(self.num_key_value_groups if role == "query" else 1)

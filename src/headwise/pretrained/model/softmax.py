@@ -1,12 +1,17 @@
 """Softmax attention written out: where the weights are asked for, and for one token on a CPU."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headwise.pretrained.adapters.mechanism import capped
+from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters.mechanism import angles, capped
+from headwise.pretrained.model.heads import HeadBucket
+
+_AT_ONCE = 8  # key heads in one product, most of which is by zeros
 
 
 def attention_function(config: Any, options: dict[str, Any], query: Tensor, plain: bool) -> Any:
@@ -65,12 +70,134 @@ def one_query_attention(
     torch's own asks for keys and values of one size, and under a mask for a copy of them for every
     query head.
     """
-    grouped = torch.unflatten(query.squeeze(2), 1, (key.shape[1], -1))
-    scores = grouped @ key.transpose(2, 3) * scaling
+    batch, groups = key.shape[:2]  # flattened: matmul of four dimensions takes as long as the rest
+    grouped = (query * scaling).reshape(batch * groups, -1, query.shape[-1])
+    scores = torch.bmm(grouped, key.flatten(0, 1).transpose(1, 2))
     if attention_mask is not None:
-        scores = _masked(scores, attention_mask)
+        apart = torch.unflatten(scores, 0, (batch, groups))
+        scores = _masked(apart, attention_mask).flatten(0, 1)
     weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-    return (weights @ value).flatten(1, 2).unsqueeze(1), None
+    context = torch.bmm(weights, value.flatten(0, 1))
+    return context.reshape(batch, 1, query.shape[1], -1), None
+
+
+class HeadsAtOnce:
+    """One token through all of a layer's heads in a few calls, whatever their sizes.
+
+    Heads of unequal sizes have their keys side by side in the cache, and so their values. A query
+    with zeros where other heads' keys stand has the same scores with all of it; so one product
+    gives those of all heads. Most of it is by zeros, but reading the cache is the cost, and it is
+    read once, in order, and not copied head by head.
+    """
+
+    def __init__(self, site: AttentionSite, kinds: list[HeadBucket]) -> None:
+        self._site, self._kinds = site, kinds
+        self._widths = [sum(k.query_width for k in kinds), sum(k.key_width for k in kinds)]
+        self._parts: list[_Part] = []
+        self._turns: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def contexts(
+        self, both: Tensor, value: Tensor, rotation: Any, cache: Any, mask: Tensor | None
+    ) -> Float[Tensor, "b 1 contexts"]:
+        """From a token's queries and keys, and its values, to what all heads give."""
+        if self._site.rotary:
+            both = self._turned(both, *angles(self._site, rotation))
+        query, key = both.split(self._widths, -1)
+        kind, scaling = self._kinds[0], self._site.scaling
+        if len(self._kinds) > 1:
+            key, value = self._cached(cache, key.unsqueeze(1), value.unsqueeze(1))
+            return self._attend(query * scaling, key.squeeze(1), value.squeeze(1), mask)
+        heads = kind.padded("key", key, kind.qk_dim), kind.padded("value", value, kind.v_dim)
+        query = kind.padded("query", query, kind.qk_dim)
+        context, _ = one_query_attention(kind, query, *self._cached(cache, *heads), mask, scaling)
+        context, real = context.flatten(2), kind._buffers["context_columns"]
+        return context if real is None else context.index_select(-1, real)
+
+    def _cached(self, cache: Any, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        if cache is None:
+            return key, value
+        cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
+        found: tuple[Tensor, Tensor] = cache.update(key, value, self._site.layer_index)
+        return found
+
+    def _turned(self, both: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """RoPE: each coordinate turns with its pair's other one, at its own frequency."""
+        if self._turns is None:
+            with torch.inference_mode(False):  # they may be kept for a gradient later
+                self._turns = _turns(self._kinds, cos.shape[-1])
+        columns, partners, signs = self._turns
+        cos, sin = cos.index_select(-1, columns), sin.index_select(-1, columns) * signs
+        return torch.addcmul(both * cos, both.index_select(-1, partners), sin).to(both.dtype)
+
+    def _attend(
+        self,
+        query: Float[Tensor, "b 1 queries"],
+        key: Float[Tensor, "b k keys"],
+        value: Float[Tensor, "b k values"],
+        mask: Tensor | None,
+    ) -> Float[Tensor, "b 1 contexts"]:
+        if not self._parts:
+            with torch.inference_mode(False):
+                self._parts = list(_in_parts(self._kinds))
+        with_zero = nn.functional.pad(query.squeeze(1), (0, 1))
+        contexts = []
+        for part in self._parts:
+            spread = torch.unflatten(with_zero.index_select(-1, part.spread), -1, (part.rows, -1))
+            scores = torch.bmm(spread, key[..., part.keys].transpose(1, 2))
+            if mask is not None:
+                scores = _masked(scores, mask.squeeze(1))
+            weights = scores.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+            met = torch.bmm(weights, value[..., part.values]).flatten(1)
+            contexts.append(met.index_select(-1, part.own))
+        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, -1)
+        return context.unsqueeze(1)
+
+
+class _Part(NamedTuple):
+    """Heads of one product: where queries go, which columns they meet, which results are theirs."""
+
+    spread: Tensor
+    rows: int
+    keys: slice
+    values: slice
+    own: Tensor
+
+
+def _in_parts(kinds: list[HeadBucket]) -> Iterator[_Part]:
+    sizes = [kind for kind in kinds for _ in range(kind.count)]
+    nothing = sum(kind.query_width for kind in kinds)  # the column after the last: a zero
+    queries = keys = values = 0
+    for first in range(0, len(sizes), _AT_ONCE):
+        some = sizes[first : first + _AT_ONCE]
+        width, depth = sum(kind.qk_dim for kind in some), sum(kind.v_dim for kind in some)
+        spread, own = list[int](), list[int]()
+        key = value = 0
+        for kind in some:
+            for _ in range(kind.num_key_value_groups):
+                row = [nothing] * width
+                row[key : key + kind.qk_dim] = range(queries, queries := queries + kind.qk_dim)
+                at = len(spread) // width * depth + value
+                own += range(at, at + kind.v_dim)
+                spread += row
+            key, value = key + kind.qk_dim, value + kind.v_dim
+        columns = slice(keys, keys := keys + width), slice(values, values := values + depth)
+        yield _Part(torch.tensor(spread), len(spread) // width, *columns, torch.tensor(own))
+
+
+def _turns(kinds: list[HeadBucket], head_dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """For every column, queries' and then keys': its frequency, its pair's other column, and the
+    sign of that one's sine."""
+    columns, partners, signs = list[Tensor](), list[Tensor](), list[Tensor]()
+    first = 0
+    for role in ("query", "key"):
+        for kind in kinds:
+            size, half = kind.qk_dim, kind.qk_dim // 2
+            for own in kind.turning(role, head_dim):
+                columns.append(own)
+                partners.append(first + torch.arange(size).roll(half))
+                signs.append(torch.ones(size).index_fill(0, torch.arange(half), -1.0))
+                first += size
+    return torch.cat(columns), torch.cat(partners), torch.cat(signs)
 
 
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:

@@ -74,6 +74,8 @@ def well_scaled(columns: np.ndarray, least: float = SMALLEST, most: float = LARG
     values = columns.astype(np.float64)
     size = np.abs(values).max(tuple(range(values.ndim - 1)))
     extreme = (size > 0) & ((size < least) | (size > most))
+    if not extreme.any():
+        return values
     exponents = np.where(extreme, np.frexp(size)[1], 0)
     return np.ldexp(values, -exponents)
 

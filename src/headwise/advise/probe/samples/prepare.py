@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from headwise.advise.probe.samples.coordinates import MULTIPLIED_UP_TO
 from headwise.advise.probe.samples.given import Samples
@@ -47,7 +47,7 @@ def prepare(samples: Samples, seed: int, positions: bool) -> Prepared:
     """Shuffle, split, scale."""
     held = int(np.clip(HOLDOUT * samples.count, LEAST_HOLDOUT, MOST_HOLDOUT))
     order, held = _split(samples, held, np.random.default_rng([seed, _SPLIT]))
-    tokens = torch.from_numpy(_tokens(samples, positions)[order])
+    tokens = torch.from_numpy(_tokens(samples, positions, order))
     targets, compressed = _targets(samples)
     values = torch.from_numpy(targets[order]).float()
     train = Dataset(tokens[held:], values[held:])
@@ -74,18 +74,28 @@ def _split(samples: Samples, held: int, rng: np.random.Generator) -> tuple[np.nd
     return np.concatenate([order[ours], order[~ours]]), int(ours.sum())
 
 
-def _tokens(samples: Samples, positions: bool) -> Float[np.ndarray, "samples length coordinates"]:
-    parts = [samples.coordinates]
-    if positions:
-        waves = _waves(samples.length)
-        parts.append(np.tile(waves, (samples.count, 1, 1)))
-        if (width := samples.inputs.shape[2]) <= MULTIPLIED_UP_TO:
-            slowest = waves[:, [waves.shape[1] // 2 - 1, -1]]
-            parts += [parts[0][..., :width] * wave[:, None] for wave in slowest.T]
+def _tokens(
+    samples: Samples, positions: bool, order: Int[np.ndarray, " samples"]
+) -> Float[np.ndarray, "samples length coordinates"]:
+    """All coordinates in single precision, written in place: they are most of what memory holds."""
+    plain, width = samples.coordinates, samples.inputs.shape[2]
+    waves = _waves(samples.length) if positions else np.empty((samples.length, 0))
+    multiplied = positions and width <= MULTIPLIED_UP_TO
+    slowest = waves[:, [waves.shape[1] // 2 - 1, -1] if multiplied else []].T
+    first, second = plain.shape[2], plain.shape[2] + waves.shape[1]
+    padding = samples.mask is not None
+    dims = second + width * len(slowest) + padding
+    tokens = np.empty((samples.count, samples.length, dims), np.float32)
+    tokens[..., :first] = plain[order]
+    tokens[..., first:second] = waves
+    for number, wave in enumerate(slowest):
+        product = tokens[..., second + number * width : second + (number + 1) * width]
+        np.multiply(tokens[..., :width], wave[:, None], out=product, casting="same_kind")
     if samples.mask is not None:
-        parts = [part * samples.mask[:, :, None] for part in parts]
-        parts.append(~samples.mask[:, :, None])
-    return np.concatenate([part.astype(np.float32, copy=False) for part in parts], 2)
+        real = samples.mask[order][:, :, None]
+        tokens[..., :-1] *= real
+        tokens[..., -1:] = ~real
+    return tokens
 
 
 def _targets(samples: Samples) -> tuple[np.ndarray, bool]:
