@@ -19,7 +19,7 @@ from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
-from headwise.report.pages.markup import linked
+from headwise.report.pages.markup import linked, raised
 from headwise.report.pages.study import comparisons, study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
@@ -70,6 +70,7 @@ def test_powers_are_raised_and_names_stay_as_they_are() -> None:
     assert "error<sup>k</sup>" in text
     assert "10<sup>-3</sup>" in text
     assert "&lt;b&gt;x^y" in text
+    assert raised("T^−0.5: 1234.56789 <b>") == "T<sup>−0.5</sup>: 1234.56789 &lt;b&gt;"
 
 
 def test_chips_are_verdicts_and_failed_claims_come_first(result: StudyResult) -> None:

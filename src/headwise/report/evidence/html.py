@@ -11,7 +11,7 @@ from headwise.lab.study import Claim, Verdict
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence, digest, said_number
 from headwise.report.evidence.words import LEAD, RULE
 from headwise.report.pages.content import Page, PageFigure
-from headwise.report.pages.markup import Html, anchor, command, linked
+from headwise.report.pages.markup import Html, anchor, command, linked, raised
 from headwise.report.pages.study import MOODS, comparisons
 from headwise.report.pages.template import FigureSheet, folded_table, render_page
 
@@ -98,7 +98,7 @@ def _claim(claim: Claim, verdict: Verdict) -> Html:
     said = [verdict.confidence, said_number(verdict)]
     said += [verdict.numbers] if verdict.status != "not tested" else []
     lines = Markup("").join(
-        Markup(f'<br><span class="numbers">{escape(line)}</span>') for line in said if line
+        Markup(f'<br><span class="numbers">{raised(line)}</span>') for line in said if line
     )
     return Markup(
         f'<li><span class="chip {MOODS[verdict.status]}">{escape(verdict.status)}</span> '
@@ -122,6 +122,8 @@ def _figures(each: StudyEvidence, sheet: FigureSheet) -> Html:
 
 
 def _differences(each: StudyEvidence) -> Html:
+    if not each.differences:
+        return Markup("")
     notes = Markup("").join(Markup(f"<li>{linked(note)}</li>") for note in each.differences)
     return Markup(
         f"<details><summary>What differs from the paper</summary><ul>{notes}</ul></details>"

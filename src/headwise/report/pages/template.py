@@ -18,7 +18,15 @@ from headwise.core.memory import check_can_draw
 from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
 from headwise.report.pages.content import Page, PageFigure, PageTable
-from headwise.report.pages.markup import Html, anchor, command, data_address, inline_json, linked
+from headwise.report.pages.markup import (
+    Html,
+    anchor,
+    command,
+    data_address,
+    inline_json,
+    linked,
+    raised,
+)
 from headwise.report.pages.squeeze import squeezed
 from headwise.report.theme import EMBED_OPTIONS, GROUNDS
 
@@ -106,7 +114,12 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"linked": linked, "anchor": anchor, "command": command}
+    environment.filters |= {
+        "linked": linked,
+        "anchor": anchor,
+        "command": command,
+        "raised": raised,
+    }
     environment.globals["included"] = _included
     return environment
 
