@@ -70,6 +70,7 @@ def test_powers_are_raised_and_names_stay_as_they_are() -> None:
     assert "error<sup>k</sup>" in text
     assert "10<sup>-3</sup>" in text
     assert "&lt;b&gt;x^y" in text
+    assert '<a href="https://arxiv.org/abs/2510.06662" rel="noreferrer">' in linked("2510.06662")
     assert raised("T^−0.5: 1234.56789 <b>") == "T<sup>−0.5</sup>: 1234.56789 &lt;b&gt;"
 
 

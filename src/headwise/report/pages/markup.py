@@ -19,7 +19,7 @@ _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
 def linked(text: str) -> Html:
     """The text with links at arXiv numbers, raised powers, and `code` and --options as code."""
     link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>'
-    safe = _ARXIV.sub(link, raised(text))
+    safe = _ARXIV.sub(link, str(raised(text)))  # Markup would escape what is put in
     return Markup(_CODE.sub(lambda found: f"<code>{_in_words(found[1] or found[2])}</code>", safe))
 
 
