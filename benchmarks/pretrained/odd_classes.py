@@ -56,7 +56,7 @@ CLASSES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("roberta", "RobertaForTokenClassification", _LABELS),
     ("roberta", "RobertaForCausalLM", {"is_decoder": True}),
     ("electra", "ElectraForPreTraining", {}),
-    ("electra", "ElectraForQuestionAnswering", {}),
+    ("electra", "ElectraForQuestionAnswering", {"num_labels": 2}),
     ("modernbert", "ModernBertForSequenceClassification", {"classifier_pooling": "mean"} | _LABELS),
     ("modernbert", "ModernBertForTokenClassification", {"attention_bias": True} | _LABELS),
     ("mpnet", "MPNetForSequenceClassification", {"num_labels": 1}),

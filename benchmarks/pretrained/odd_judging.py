@@ -69,9 +69,12 @@ def apart(one: Any, other: Any, batches: list[dict[str, torch.Tensor]]) -> tuple
         return float((1 - (first * second).sum(-1)).mean()), float((1 - first @ middle).mean())
     if name.endswith("ForQuestionAnswering"):  # distributions over places: of no fixed number
         return divergence(before, after), math.inf
-    p = before.softmax(-1)
-    constant = p.mean(0).log().expand_as(before)
-    return divergence(before, after), divergence(before, constant)
+    parts = 1
+    if getattr(one.config, "problem_type", None) == "multi_label_classification":
+        parts = before.shape[-1]  # a yes or no for each label, summed
+        before, after = (torch.stack([x, torch.zeros_like(x)], -1) for x in (before, after))
+    constant = before.softmax(-1).mean(0).log().expand_as(before)
+    return parts * divergence(before, after), parts * divergence(before, constant)
 
 
 def divergence(before: torch.Tensor, after: torch.Tensor) -> float:
