@@ -5,16 +5,15 @@ hold what would be markup if it were not escaped.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from headwise.advise.plan import plan
 from headwise.advise.probe.finding import COLUMNS, Finding
-from headwise.build import frontier, retrieval, witness
+from headwise.build import TrialResults, WitnessComparison, frontier, retrieval, witness
 from headwise.core.spec import spec
 from headwise.lab.kinds import Column, Kind, Quantity, Reading, one_by_one, register
 from headwise.lab.result import StudyResult
@@ -23,15 +22,6 @@ from headwise.lab.store import Store
 from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Figure, Study, Tier, Verdict
 from headwise.lab.work import perform
 from headwise.nets import ClassTokenNet, ClassTokenShape
-from headwise.pretrained._evaluate import Evaluation, TextVerdict
-from headwise.pretrained.closeup.heads import AttendedText, HeadProfiles
-from headwise.pretrained.closeup.sizes import SizePoint
-from headwise.pretrained.closeup.texts import Continuation
-from headwise.pretrained.compressed import Compressed
-from headwise.pretrained.inspection import Inspection
-from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.shapes import GroupShape, LayerShape
-from headwise.pretrained.speed import Pairwise
 from headwise.report.build import write_report
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence
 from headwise.report.evidence.html import evidence_page
@@ -42,11 +32,12 @@ from headwise.report.pages.index import IndexEntry, index_page
 from headwise.report.pages.study import study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page
+from headwise.report.witnesses import witness_rows
 from headwise.tasks import sum_of_maxima
 from headwise.theory.head_count import phase_map
+from model_samples import HOSTILE, sample_compression, sample_inspection
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-HOSTILE = "<script>window.broken = 1</script> \"quoted\" 'names' <!-- and </script>"
 
 
 @spec
@@ -134,63 +125,6 @@ def sample_result(folder: Path) -> StudyResult:
         return StudyResult.of(store, SAMPLE, "quick")
 
 
-def sample_inspection(
-    layers: int = 3, per_layer: int = 4, sizes: Sequence[int] = (2, 4, 8)
-) -> Inspection:
-    """One head matters a thousand times more than the others."""
-    places = [(layer, head) for layer in range(layers) for head in range(per_layer)]
-    heads = pd.DataFrame(
-        [
-            {
-                "layer": layer,
-                "head": head,
-                "importance": 1.0 if (layer, head) == (1, 2) else 1e-3 * (1 + layer + head),
-                "size_at_1pct": 8 + head,
-                "similarity": 0.1 * head,
-                "most_similar_head": (head + 1) % per_layer,
-            }
-            for layer, head in places
-        ]
-    )
-    errors = pd.DataFrame(
-        [
-            {"layer": layer, "head": head, "length": length, "size": size, "change": 1 / size}
-            for layer, head in places
-            for length in (8, 16)
-            for size in sizes
-        ]
-    )
-    found = ["one head carries half of the importance", "later layers do not saturate more"]
-    return Inspection(
-        name=HOSTILE,
-        heads=heads,
-        errors=errors,
-        sizes=pd.DataFrame(),
-        findings=found,
-        unit="nats a token",
-        objective="loss",
-        calibration="some text",
-        profiles=sample_profiles(),
-    )
-
-
-def sample_profiles() -> HeadProfiles:
-    """Every head of layer l attends to the token l + 1 places before, and else to the first."""
-    tokens = ["<s>", "<script>window.broken = 1</script>", "once", '"', "upon", "a"]
-    weights = {}
-    for layer in range(3):
-        rows = np.zeros((4, len(tokens), len(tokens)))
-        for at in range(len(tokens)):
-            rows[:, at, max(0, at - layer - 1)] = 1.0
-        weights[layer] = rows
-    return HeadProfiles(
-        spectra={layer: np.tile(0.5 ** np.arange(8.0), (4, 1)) for layer in range(3)},
-        reach={layer: np.tile([0.1, 0.6, 0.3], (4, 1)) for layer in range(3)},
-        distances=["0", "1", "2–3"],
-        texts=[AttendedText(tokens, weights)],
-    )
-
-
 def sample_finding() -> Finding:
     """An answer with errors by heads."""
     rows = [
@@ -210,45 +144,30 @@ def sample_finding() -> Finding:
     )
 
 
-def sample_compression() -> Compressed:
-    """Two layers of four heads at a quarter less; sizes to choose from and a text, made up."""
-
-    def shape(qk_dim: int) -> LayerShape:
-        groups = (GroupShape(heads=(head,), qk_dim=qk_dim, v_dim=6) for head in range(3))
-        return LayerShape(groups=(*groups, GroupShape(heads=(), qk_dim=0, v_dim=0)))
-
-    def point(method: str, kept: float, damage: float | None) -> SizePoint:
-        known = {} if damage is None else {"low": damage / 2, "high": 2 * damage}
-        layers = (shape(round(8 * kept)),) * 2
-        return SizePoint(method, kept, layers, (kept, kept), 0.1 / kept, damage, **known)
-
-    sizes = [point("fisher", 0.5, 0.3), point("fisher", 0.6, None), point("fisher", 0.75, 0.1)]
-    identity = {"heads": 4, "head_dim": 8, "kv_heads": 4, "layers": 2}
-    verdict = TextVerdict("some text", 0.11, 0.05, 0.2, 7, 1000, Pairwise(2.0, 2.1))
-    judged = Evaluation(
-        objective="loss",
-        unit="nats/token",
-        verdicts=[verdict],
-        attention_parameters=Pairwise(400, 300),
-        parameters=Pairwise(1000, 900),
-        cache_bytes_per_token=Pairwise(64, 48),
-        attention_flops_per_token=Pairwise(1e4, 8e3),
-        latency_ms={"a generated token": Pairwise(2.0, 2.4)},
-    )
-    return Compressed(
-        name=HOSTILE,
-        model=None,
-        plan=CompressionPlan(model=identity, method="fisher", layers=(shape(6),) * 2),
-        evaluation=judged,
-        certificates=[],
-        recovery=[],
-        calibration="some text",
-        sizes=[*sizes, point("random", 0.75, 0.9)],
-        texts=[Continuation(f"Once {HOSTILE}", "upon a time", "there was", 1)],
-    )
-
-
 TASK = sum_of_maxima(5, intrinsic_dim=2, token_dim=2)
+
+
+def sample_comparison() -> WitnessComparison:
+    """Two groups of networks; with two heads nothing is forced."""
+    errors = {1: (0.5, 0.6, 2.0), 2: (0.0, 0.01, 0.05)}
+    kinds = ("forced by the witness", "root mean square", HOSTILE)
+    rows = [
+        {"group": group, "kind": kind, "error": error, "relative": error * scale, "heads": heads}
+        for group, scale in (("trained", 1.0), (f"built {HOSTILE}", 0.5))
+        for heads, found in errors.items()
+        for kind, error in zip(kinds, found, strict=True)
+    ]
+    return WitnessComparison(TASK, tuple(rows))
+
+
+def sample_trials() -> TrialResults:
+    """Twelve attacks on two kinds of features, none of which breaks its certificate."""
+    rows = [
+        {"trial": i, "features": ("waves", HOSTILE)[i % 2], "outer": "Sum", "length": 8 + i}
+        | {"asked": 0.1, "certified": 0.09 / (1 + i), "worst_found": 0.05 / (1 + i), "holds": True}
+        for i in range(12)
+    ]
+    return TrialResults(tuple(rows))
 
 
 def samples() -> dict[str, Any]:
@@ -262,6 +181,8 @@ def samples() -> dict[str, Any]:
         "plan": plan(layers=4, width=64, length=32, budget=4 * 64 * 64 * 4),
         "built": retrieval(TASK, error=0.1),
         "witness": witness(net, TASK, steps=5, starts=4),
+        "comparison": sample_comparison(),
+        "trials": sample_trials(),
         "frontier": frontier(lengths=[16], errors=(0.1, 0.05)),
         "phase-map": phase_map((1, 2, 3, 4), (8, 32, 128, 512), intrinsic_dim=4, head_dim=2),
     }
@@ -273,12 +194,30 @@ def live_page(result: StudyResult, fraction: float) -> str:
     return render_page(study_page(result, Live(fraction, doing, "0:01:00")))
 
 
+def data_of(name: str, result: Any) -> pd.DataFrame:
+    """What the result itself holds, which its page offers as CSV."""
+    if name in ("inspection", "large map"):
+        return result.heads
+    if name == "compression":
+        return result.heads()
+    if name == "finding":
+        return result.evidence
+    if name == "plan":
+        return result.table()
+    if name == "built":
+        return result.attention()
+    return witness_rows(result) if name == "witness" else result.to_pandas()
+
+
 def write_pages(folder: Path) -> dict[str, Path]:
-    """Make a small store and write a page of every kind; gives their paths."""
+    """Make a small store and write a page of every kind, and its data; gives the pages' paths."""
     result = sample_result(folder)
     found = {"study": write_report(result, folder / "study")}
     entry = IndexEntry.of(result, "study/report.html")
-    texts = {name: page(each) for name, each in samples().items()}
+    texts = {}
+    for name, each in samples().items():
+        texts[name] = page(each)
+        data_of(name, each).to_csv(folder / f"{name}.csv", index=False)
     texts["calculator"] = render_page(calculator_page())
     texts["index"] = render_page(index_page([entry]))
     texts["live"] = live_page(result, 0.25)

@@ -20,6 +20,7 @@ def take(folder: Path) -> None:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
         for name, path in write_pages(folder).items():
             tab = chromium.new_page()
+            tab.set_default_timeout(180_000)  # a busy machine is slow, not wrong
             tab.goto(f"file://{path}")
             tab.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
             for scheme in ("light", "dark"):

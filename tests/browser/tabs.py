@@ -7,7 +7,7 @@ from typing import Any
 
 KINDS = (
     *("study", "inspection", "compression", "finding", "plan", "index", "calculator"),
-    *("built", "witness", "frontier", "phase-map", "evidence"),
+    *("built", "witness", "comparison", "trials", "frontier", "phase-map", "evidence"),
 )
 DRAWN = tuple(kind for kind in KINDS if kind not in ("calculator", "inspection"))
 A4 = {"width": 688, "height": 970}  # without its margins

@@ -1,11 +1,11 @@
 """Every kind of page, looked at with a browser: nothing is loaded, nothing overflows, all reads."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from tabs import A4, DRAWN, KINDS, WIDTHS, opened
 
@@ -52,9 +52,10 @@ def test_a_page_fits_every_width_and_is_accessible(
         if tab.locator("#download").count():
             with tab.expect_download() as started:
                 tab.locator("#download").click()
-            saved = Path(started.value.path()).read_text()
-            assert saved == json.loads(tab.locator("#data").text_content() or "")
-            assert saved.count("\n") > 1
+            held = "study/runs.csv" if kind == "study" else f"{kind}.csv"
+            held_by_the_result = (pages["index"].parent / held).read_text()
+            assert Path(started.value.path()).read_text() == held_by_the_result
+            assert held_by_the_result.count("\n") > 1
         day = tab.screenshot()
         tab.emulate_media(color_scheme="dark")
         assert tab.screenshot() != day
@@ -89,24 +90,37 @@ def test_a_table_sorts_and_filters(browser: Any, pages: dict[str, Path]) -> None
         assert tab.locator("#table-1 tbody tr:visible").count() == 0
 
 
-def test_the_data_download_and_equal_the_store(browser: Any, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["study"]) as tab:
-        with tab.expect_download() as started:
-            tab.locator("#download").click()
-        saved = Path(started.value.path()).read_text()
-    assert saved == (pages["study"].parent / "runs.csv").read_text()
-
-
-def test_a_figure_saves_under_its_studys_name(browser: Any, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["study"]) as tab:
-        links = tab.locator(".figure.main .save a")
-        names = [links.nth(i).get_attribute("download") for i in range(links.count())]
-        assert names == [f"sample-drop.{kind}" for kind in ("svg", "csv")]
-        for link, beside in zip((links.nth(0), links.nth(1)), names, strict=True):
+@pytest.mark.parametrize(("kind", "files"), [("study", ("svg", "csv")), ("evidence", ("csv",))])
+def test_a_figure_saves_under_its_studys_name(
+    browser: Any, pages: dict[str, Path], kind: str, files: tuple[str, ...]
+) -> None:
+    with opened(browser, pages[kind]) as tab:
+        links = tab.locator(".save a").all()
+        names = [link.get_attribute("download") for link in links]
+        assert names == [f"sample-drop.{each}" for each in files]
+        for link, beside in zip(links, names, strict=True):
             with tab.expect_download() as started:
                 link.click()
             saved = Path(started.value.path()).read_bytes()
             assert saved == next(pages["study"].parent.rglob(beside)).read_bytes()
+
+
+def test_a_head_tells_the_number_of_the_table(browser: Any, pages: dict[str, Path]) -> None:
+    heads = pd.read_csv(pages["inspection"].with_suffix(".csv"))
+    with opened(browser, pages["inspection"]) as tab:
+        for measure in ("importance", "size_at_1pct"):
+            tab.locator("#measure").select_option(measure)
+            for row in heads.to_dict("records"):
+                place = f"#L{row['layer']}H{row['head']}"
+                told = tab.locator(place).get_attribute("title") or ""
+                assert float(told.rpartition(": ")[2]) == pytest.approx(row[measure], rel=0.05)
+        tab.locator("#L2H3").click()
+        said = tab.locator("#pinned dd").all_inner_texts()
+        row = heads.query("layer == 2 and head == 3").iloc[0]
+        names = ("importance", "size_at_1pct", "similarity")
+        assert said == [f"{row[name]:.4g}" for name in names]
+        last = tab.locator("#table-1 tbody tr").last.locator("td").all_text_contents()
+        assert {*said} <= {*last}
 
 
 def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Path]) -> None:

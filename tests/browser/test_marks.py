@@ -13,16 +13,20 @@ from tabs import opened
 MARKS = """[...document.querySelectorAll(".chart svg [aria-roledescription]")].filter(
     each => /^(point|bar|rect mark)$/.test(each.getAttribute("aria-roledescription")))"""
 LABELS = f"{MARKS}.map(each => each.getAttribute('aria-label'))"
-SEEN = "document.querySelectorAll('.chart svg [class*=mark-] path[d]').length"
+SEEN = "document.querySelectorAll('.chart svg [class*=mark-] path[d]:not(.away)').length"
 
 
 class Pointed(NamedTuple):
-    """A mark by what is said of it, and the number of the page's data that it must tell."""
+    """A mark by what is said of it, and the number of the page's data that it must tell.
+
+    `saved` is the figure whose own data hold the number, where the page's do not.
+    """
 
     words: tuple[str, ...]
     rows: str
     column: str
     number: str
+    saved: str = ""
 
 
 POINTED_AT = {
@@ -42,6 +46,23 @@ POINTED_AT = {
     "witness": Pointed(
         ("dimension: 7;", "input: second;"), "dimension == 7 and input == 'second'", "value", ".6g"
     ),
+    "inspection": Pointed(
+        ("layer: 1;", "query–key dimensions kept: 4;"),
+        "layer == 1 and size == 4 and length == 16",
+        *("change", ".2%"),
+        saved="heads-change_by_size",
+    ),
+    "evidence": Pointed(
+        ("heads: 4;", "length, tokens: 8;", "smallest NMSE"),
+        *("heads == 4 and length == 8", "error_min", ".2e"),
+        saved="sample-drop",
+    ),
+    "comparison": Pointed(
+        ("attention heads h: 1;", "kind: root mean square;"),
+        "heads == 1 and group == 'trained' and kind == 'root mean square'",
+        *("relative", ".3g"),
+    ),
+    "trials": Pointed(("trial: 7;",), "trial == 7", "worst_found", ".3g"),
     "frontier": Pointed(
         ("curve: one wide head;", "error: 0.05;", "task: three"),
         "curve == 'one wide head' and error == 0.05 and task.str.startswith('three')",
@@ -51,7 +72,16 @@ POINTED_AT = {
         ("heads: 3;", "length: 512;"), "heads == 3 and length == 512", "exponent", ".4g"
     ),
 }
-SWITCHED = ("study", "inspection", "compression", "finding", "witness")
+SWITCHED = (
+    "study",
+    "inspection",
+    "compression",
+    "finding",
+    "witness",
+    "comparison",
+    "trials",
+    "evidence",
+)
 
 
 @pytest.mark.parametrize("kind", sorted({*POINTED_AT, *SWITCHED}))
@@ -71,13 +101,19 @@ def test_a_mark_tells_its_number_and_a_legend_switches_lines(
 
 
 def _tells(tab: Any, mark: Pointed) -> None:
-    data = pd.read_csv(StringIO(json.loads(tab.locator("#data").text_content())))
+    if mark.saved:
+        link = tab.locator(f".save a[download='{mark.saved}.csv']")
+        text = unquote((link.get_attribute("href") or "").partition(",")[2])
+    else:
+        text = json.loads(tab.locator("#data").text_content())
+    data = pd.read_csv(StringIO(text))
     least = data.query(mark.rows)[mark.column].min()
     said = [f"{text};" for text in tab.evaluate(LABELS)]
     place = next(i for i, text in enumerate(said) if all(word in text for word in mark.words))
     tab.evaluate_handle(f"{MARKS}[{place}]").as_element().hover(force=True)
-    told = tab.locator("#vg-tooltip-element").inner_text().replace("−", "-")
-    assert f"{least:{mark.number}}".replace("e-0", "e-") in told
+    told = tab.locator("#vg-tooltip-element, .said:not([hidden])").inner_text().replace("−", "-")
+    wanted = f"{least:{mark.number}}".replace("e-0", "e-").replace("%", "\u00a0%")
+    assert wanted in told
     assert "null" not in told
 
 

@@ -102,7 +102,7 @@ def test_a_plan_far_from_what_was_asked_for_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"keep": 0.001}, r"the least is \d+\.\d+%"),
+        ({"keep": 0.001}, r"the least is \d+\.\d+ %"),
         ({"keep": 0.001, "method": "taylor"}, "would remove every head"),
         ({"keep": 0.02, "fast": True}, "with one size a layer"),
         ({"keep": 0.02, "method": "svd-llm"}, "too small for such a share"),

@@ -116,7 +116,7 @@ def test_half_a_tier_is_no_evidence(tmp_path: Path) -> None:
 
 
 def test_foreign_and_damaged_tables_get_a_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "head-count.parquet").write_bytes((folder / f"{STUDY.name}.parquet").read_bytes())
     (folder / "rank-depth.parquet").write_bytes(b"PAR1 and then nothing")
@@ -125,10 +125,14 @@ def test_foreign_and_damaged_tables_get_a_sentence(
     assert "not of head-count" in said
     assert "rank-depth.parquet is no table of evidence" in said
     assert "there is no study of that name" in said
+    assert said.count("head-count.parquet") == 1
+    monkeypatch.setenv("COLUMNS", "40")
     with pytest.raises(SystemExit) as end:
         main(["evidence", "check", "--folder", str(folder)])
     assert end.value.code == 1
-    assert "no study of that name" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "no study of that name" in " ".join(told.split())
+    assert all(len(line) <= 40 or " " not in line for line in told.splitlines())
 
 
 def test_a_store_without_the_tier_is_refused(tmp_path: Path) -> None:

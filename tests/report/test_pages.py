@@ -19,20 +19,13 @@ from headwise.lab.work import failed_record, perform
 from headwise.report.build import report, write_report
 from headwise.report.figures import draw_all, panel_spec
 from headwise.report.pages.head_map import measures, shades
-from headwise.report.pages.markup import linked
+from headwise.report.pages.markup import linked, raised
 from headwise.report.pages.study import comparisons, study_page
 from headwise.report.pages.template import render_page
 from headwise.report.result_page import page, page_of, write_page
 from house import ROOT
-from page_samples import (
-    HOSTILE,
-    SAMPLE,
-    sample_finding,
-    sample_inspection,
-    sample_kind,
-    sample_result,
-    samples,
-)
+from model_samples import HOSTILE, sample_inspection
+from page_samples import SAMPLE, sample_finding, sample_kind, sample_result, samples
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +70,8 @@ def test_powers_are_raised_and_names_stay_as_they_are() -> None:
     assert "error<sup>k</sup>" in text
     assert "10<sup>-3</sup>" in text
     assert "&lt;b&gt;x^y" in text
+    assert '<a href="https://arxiv.org/abs/2510.06662" rel="noreferrer">' in linked("2510.06662")
+    assert raised("T^−0.5: 1234.56789 <b>") == "T<sup>−0.5</sup>: 1234.56789 &lt;b&gt;"
 
 
 def test_chips_are_verdicts_and_failed_claims_come_first(result: StudyResult) -> None:
@@ -253,7 +248,8 @@ def test_while_a_study_runs_its_claims_are_asked_once(result: StudyResult) -> No
 
     study = replace(result.study, claims=(Claim("It holds", "test", check),))
     running = replace(result, study=study, final=False)
-    assert next(iter(running.verdicts.values())).status == "holds"
+    (verdict,) = running.verdicts.values()
+    assert (verdict.status, verdict.why) == ("cannot tell", "the study is running")
     assert running.conclusion == study.finding(result.table)
     assert asked == [len(result.table)]
 

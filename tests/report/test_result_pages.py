@@ -15,7 +15,8 @@ from headwise.report.pages.content import PageTable
 from headwise.report.plan import in_words
 from headwise.report.result_page import page_of, write_page
 from headwise.theory.head_count import phase_map
-from page_samples import TASK, sample_compression, sample_finding, sample_inspection
+from model_samples import sample_compression, sample_inspection
+from page_samples import TASK, sample_finding
 
 
 def test_the_name_of_a_file_is_no_address_of_its_own(tmp_path: Path) -> None:

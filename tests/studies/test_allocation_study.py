@@ -165,6 +165,16 @@ def test_the_least_error_of_few_heads_is_that_of_the_lags_they_reach() -> None:
     )
 
 
+def test_least_errors_that_lie_on_one_another_are_one_line() -> None:
+    table = ngram_table({1: (1.0,), 2: (1.0,)})
+    names = ("linear", "tanh", "bilinear")
+    drawn = one_lag_a_head(pd.concat([table.assign(target=name) for name in names]))
+    labels = [f"least error, one lag a head: {name}" for name in ("linear or tanh", "bilinear")]
+    assert drawn.groupby("label")["heads"].apply(list).to_dict() == {
+        label: [1, 2] for label in labels
+    }
+
+
 def test_own_texts_and_plans(tmp_path: Path) -> None:
     text, size = some_text(tmp_path), SIZES["quick"]
     layers = size.schedules()["rising"]

@@ -153,7 +153,7 @@ class AllocationPlan(Drawn):
         """Numbers as a person reads them."""
         ways = {
             "parameters": "{:,}".format,
-            "share": "{:.1%}".format,
+            "share": lambda share: f"{100 * share:.1f} %",
             **dict.fromkeys(("against_uniform", "low", "high"), _signed),
         }
         return table.assign(

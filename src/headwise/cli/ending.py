@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from headwise.core.errors import InputError, WorkLost
 from headwise.core.files import reason
+from headwise.core.lines import fit
 from headwise.core.memory import guard_imports
 
 GATE_FAILED = 1  # an answer, and it is no: a quality gate, a certificate, runs that failed
@@ -151,7 +152,7 @@ def kept_in(store: Path, what: str) -> Iterator[None]:
 
 def _say(sentence: object) -> None:
     """The sentence; the exit code stands although nobody can read it."""
-    text = f"headwise: {sentence}".translate(_NO_CONTROL)
+    text = fit(f"headwise: {sentence}".translate(_NO_CONTROL))
     try:
         console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
     except OSError:

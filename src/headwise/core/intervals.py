@@ -51,4 +51,6 @@ class Interval:
         return "worse" if self.low > 0 else "not told apart"
 
     def __str__(self) -> str:
+        if self.low != self.low:
+            return f"{self.mean:+.4f} (one seed)" if self.seeds else "not measured"
         return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"

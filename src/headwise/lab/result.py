@@ -15,7 +15,7 @@ from headwise.core.lazy import named
 from headwise.core.lines import fitted
 from headwise.core.spec import from_data
 from headwise.lab.kinds import Column, Quantity, find_kind, kind_of
-from headwise.lab.steadiness import conclude, judge_all
+from headwise.lab.steadiness import all_lost, conclude, judge_all, so_far
 from headwise.lab.store import Store
 from headwise.lab.study import Claim, Conclusion, Study, Verdict, with_confidence
 from headwise.lab.summary import mean_error, readable_value, summarise
@@ -136,7 +136,7 @@ class StudyResult:
     @cached_property
     def conclusion(self) -> Conclusion:
         """The answer to the study's question, if other seeds would give it, too."""
-        if not self.final:
+        if not self.final and not all_lost(self.table):
             return self.study.finding(self.table)
         return conclude(self.study, self.table, self.error.compared_by == "ratio")
 
@@ -144,8 +144,10 @@ class StudyResult:
     def verdicts(self) -> Mapping[Claim, Verdict]:
         """What the table says of every claim, and whether other seeds would say the same."""
         if not self.final:
-            return {claim: claim.check(self.table) for claim in self.study.claims}
-        return judge_all(self.study, self.table, self.error.compared_by == "ratio")
+            return so_far(self.study, self.table)
+        whole = self.finished >= self.planned
+        missing = "" if whole else f"{self.finished} of {self.planned} runs are finished"
+        return judge_all(self.study, self.table, self.error.compared_by == "ratio", missing)
 
     @cached_property
     def published(self) -> pd.DataFrame:

@@ -17,22 +17,47 @@ from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Status, Study, Ver
 
 ENOUGH = 0.95
 RESAMPLES = 200
+ALL_LOST = "every run that is finished diverged"
 _DECIDED: tuple[Status, ...] = ("holds", "does not hold")
 
 
-def judge_all(study: Study, table: pd.DataFrame, ratio: bool = True) -> Mapping[Claim, Verdict]:
+def judge_all(
+    study: Study, table: pd.DataFrame, ratio: bool = True, missing: str = ""
+) -> Mapping[Claim, Verdict]:
     """The verdict on every claim of a study, "cannot tell" where other seeds could change it.
 
-    `ratio`: errors are positive and compared by their ratio.
+    `ratio`: errors are positive and compared by their ratio. `missing` says that runs are: they
+    could still change what no other seed could.
     """
     if not len(table):
         return {claim: claim.check(table) for claim in study.claims}
+    if all_lost(table):
+        return dict.fromkeys(study.claims, Verdict("cannot tell", "", why=ALL_LOST))
     seeds = SeedGroups.of(table, study.settings, study.paired, ratio)
-    return {claim: judge(claim, seeds) for claim in study.claims}
+    judged = {claim: judge(claim, seeds) for claim in study.claims}
+    return {
+        claim: _undecided(found, missing) if claim.exact and missing else found
+        for claim, found in judged.items()
+    }
+
+
+def so_far(study: Study, table: pd.DataFrame) -> Mapping[Claim, Verdict]:
+    """What the runs of a study that goes on say of its claims, none of which is decided yet."""
+    if all_lost(table):
+        return dict.fromkeys(study.claims, Verdict("cannot tell", "", why=ALL_LOST))
+    found = {claim: claim.check(table) for claim in study.claims}
+    return {claim: _undecided(each, "the study is running") for claim, each in found.items()}
+
+
+def all_lost(table: pd.DataFrame) -> bool:
+    """Is there no error at all?"""
+    return bool(len(table)) and bool(table["error"].isna().all())
 
 
 def conclude(study: Study, table: pd.DataFrame, ratio: bool = True) -> Conclusion:
     """A study's answer, or that other seeds could give another: the finding, judged as a claim."""
+    if all_lost(table):
+        return Conclusion(f"Nothing can be said: {ALL_LOST}.", None, "other settings of training")
     found = study.finding(table)
     if not found.conclusive or not len(table):
         return found
@@ -120,6 +145,10 @@ def _asked_of_less(claim: Claim, table: pd.DataFrame) -> Verdict:
 
 def _untold(verdict: Verdict, why: str) -> Verdict:
     return replace(verdict, status="cannot tell", why=why)
+
+
+def _undecided(verdict: Verdict, why: str) -> Verdict:
+    return _untold(verdict, why) if verdict.status in _DECIDED else verdict
 
 
 def _changed(verdict: Verdict, whole: Verdict) -> bool:

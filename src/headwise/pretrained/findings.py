@@ -54,7 +54,7 @@ def _by_depth(heads: pd.DataFrame, errors: pd.DataFrame) -> str:
         return f"layers of several stacks ({_stacks(heads)}): their numbers are no depths"
     result = stats.spearmanr(at_size["layer"], at_size["change"])
     rho, p = float(result.statistic), float(result.pvalue)
-    spread = ", ".join(f"{value:.0%}" for value in by_layer)
+    spread = ", ".join(f"{100 * value:.0f} %" for value in by_layer)
     if p < 0.05:
         answer = "later layers do saturate more" if rho < 0 else "later layers saturate less"
     else:
@@ -81,7 +81,7 @@ def _by_length(errors: pd.DataFrame) -> str:
         return f"at {size} dimensions the heads' outputs do not change: there is nothing to compare"
     slope = np.polyfit(np.log(by_length.index.to_numpy(float)), np.log(by_length), 1)[0]
     trend = "falls" if slope < -0.05 else "rises" if slope > 0.05 else "does not change"
-    numbers = ", ".join(f"{change:.1%} at {length}" for length, change in by_length.items())
+    numbers = ", ".join(f"{100 * change:.1f} % at {length}" for length, change in by_length.items())
     return (
         f"the output error at {size} dimensions {trend} with sequence length "
         f"({numbers} tokens; exponent {slope:+.2f})"

@@ -69,7 +69,7 @@ class Inspection(Shown):
         measured = self.sizes.dropna(subset="measured")
         if measured.empty:
             return []
-        said = [f"{row.measured:.4f} at {row.kept:.0%}" for row in measured.itertuples()]
+        said = [f"{row.measured:.4f} at {100 * row.kept:.0f} %" for row in measured.itertuples()]
         return [f"damage when compressed ({self.objective}, {self.unit}): {', '.join(said)} kept"]
 
     def to_data(self) -> dict[str, Any]:

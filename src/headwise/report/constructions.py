@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 
 from headwise.build import Built, Frontier, TrialResults
+from headwise.report.lines.switches import colours_of, shown_of, with_switches
 from headwise.report.theme import (
     BLUE,
     FAINT,
@@ -57,7 +58,8 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
             )
         )
     )
-    middle = float(rows["exponent"].max() if rows["exponent"].notna().any() else 1) / 2
+    known = rows["exponent"].notna()
+    middle = float(rows["exponent"].max() if known.any() else 1) / 2
     text = base.mark_text(fontSize=13).encode(
         text="label:N",
         color=alt.condition(f"datum.exponent > {middle}", alt.value("white"), alt.value("black")),
@@ -66,8 +68,9 @@ def draw_phase_map(found: PhaseMap) -> alt.TopLevelMixin:
         "width": max(200, 52 * rows["length"].nunique()),
         "height": 34 * rows["heads"].nunique(),
     }
+    layers = [silent, *([values] if known.any() else []), text]  # a scale of no numbers says NaN
     return finished(
-        alt.layer(silent, values, text).properties(**size),
+        alt.layer(*layers).properties(**size),
         "What too few heads cost: parameters = Ω(1/error^k)",
         [
             f"Theorem 2(2) of arXiv 2510.06662, D = {found.intrinsic_dim}, "
@@ -212,29 +215,39 @@ def _address(here: pd.DataFrame) -> str:
 
 def draw_trials(found: TrialResults) -> alt.TopLevelMixin:
     """How near each attack came to its certificate: nothing may lie above 1."""
+    return finished(
+        trials_panel(found),
+        "Certificates under attack",
+        f"{len(found.rows)} random tasks; a certificate is broken by a point above the dashed "
+        "line.",
+    )
+
+
+def feature_colours(found: TrialResults) -> dict[str, str]:
+    """The colour of each kind of features."""
+    kinds = sorted(found.to_pandas()["features"].unique())
+    return {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(kinds)}
+
+
+def trials_panel(found: TrialResults, for_page: bool = False) -> alt.LayerChart:
+    """A point a trial; on a page the legend is the page's."""
     rows = found.to_pandas()
     rows["share"] = rows["worst_found"] / rows["certified"]
-    marks = (
-        alt.Chart(rows)
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(
-            x=alt.X(
-                "certified:Q",
-                title="certified error",
-                scale=alt.Scale(type="log"),
-                axis=decades(-12, 3),
-            ),
-            y=alt.Y("share:Q", title="worst error found / certified error"),
-            color=alt.Color("features:N", title="features", scale=alt.Scale(range=list(PALETTE))),
-            tooltip=told(
-                *("trial", "features", "outer", "length"),
-                **dict.fromkeys(("asked", "certified", "worst_found"), ".3g"),
-            ),
-        )
+    legend = None if for_page else alt.Legend()
+    certified = alt.Scale(type="log")
+    marks = shown_of(alt.Chart(rows), "features", for_page).mark_point(
+        filled=True, size=60, opacity=1
     )
-    limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(strokeDash=[6, 4])
-    return finished(
-        alt.layer(marks, limit.encode(y="share:Q")).properties(width=420, height=260),
-        "Certificates under attack",
-        f"{len(rows)} random tasks; a certificate is broken by a point above the dashed line.",
+    points = marks.encode(
+        x=alt.X("certified:Q", title="certified error", scale=certified, axis=decades(-12, 3)),
+        y=alt.Y("share:Q", title="worst error found / certified error"),
+        color=colours_of("features:N", feature_colours(found), "features", legend),
+        tooltip=told(
+            *("trial", "features", "outer", "length"),
+            **dict.fromkeys(("asked", "certified", "worst_found"), ".3g"),
+        ),
     )
+    limit = alt.Chart(pd.DataFrame({"share": [1.0]})).mark_rule(color=GREY, strokeDash=[6, 4])
+    drawn = alt.layer(points, limit.encode(y="share:Q")).properties(width=420, height=260)
+    chart: alt.LayerChart = with_switches(drawn, for_page)
+    return chart

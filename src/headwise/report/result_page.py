@@ -95,16 +95,17 @@ def _that_differ(findings: Sequence[str]) -> tuple[list[str], list[str]]:
 def _compressed(result: Compressed) -> Page:
     judged = result.evaluation
     share = judged.attention_parameters
-    chips = [Chip(f"{share.ratio:.0%} of the attention parameters")]
+    chips = [Chip(f"{100 * share.ratio:.0f} % of the attention parameters")]
     if judged.cache_bytes_per_token is not None:
-        chips.append(Chip(f"{judged.cache_bytes_per_token.ratio:.0%} of the cache"))
+        chips.append(Chip(f"{100 * judged.cache_bytes_per_token.ratio:.0f} % of the cache"))
     if result.passed is not None:
         gate = f"loss {'within' if result.passed else 'above'} {result.max_loss:g}"
         chips.append(Chip(gate, "good" if result.passed else "bad"))
     heads = result.heads()
     sentences = result.sentences()
     answer = (
-        f"With {share.ratio:.0%} of its attention parameters the damage is {judged.verdicts[0]} "
+        f"With {100 * share.ratio:.0f} % of its attention parameters the damage is "
+        f"{judged.verdicts[0]} "
         f"{judged.unit} on {judged.held_out_tokens:,} held-out tokens ({judged.objective})."
     )
     loss = []

@@ -53,6 +53,7 @@ _MOST_DECADES = 12  # that an axis names
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+_NUMBERS = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["$", ""]}
 _LOOK: dict[str, Any] = {
     "font": FONT,
     "background": GROUNDS[0],
@@ -72,6 +73,7 @@ _LOOK: dict[str, Any] = {
     "title": {"fontSize": 17, "subtitleFontSize": 13, "subtitleLineHeight": 17},
     "header": {"labelFontSize": 13, "titleFontSize": 13},
     "view": {"stroke": "transparent"},
+    "locale": {"number": {**_NUMBERS, "percent": "\u00a0%"}},  # as the text has it: 75 %
 }
 
 

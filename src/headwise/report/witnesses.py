@@ -6,12 +6,23 @@ import pandas as pd
 
 from headwise.build import Witness, WitnessComparison
 from headwise.report.lines.switches import colours_of, shown_of, with_switches
-from headwise.report.theme import BLUE, GREEN, GREY, ORANGE, decades, finished, panel_title, told
+from headwise.report.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    decades,
+    finished,
+    logarithmic,
+    panel_title,
+    told,
+)
 from headwise.theory.bound import rounded_down, rounded_up
 
 _WIDTH, _HEIGHT = 330, 230
 _TICKS = 12  # about so many numbers are named on an axis
 _ROUNDING = 1e-9  # a forced error below this is none
+_UPRIGHT = alt.Axis(labelAngle=0)
 
 
 def draw_witness(found: Witness) -> alt.TopLevelMixin:
@@ -181,43 +192,50 @@ def _forced(found: Witness) -> alt.LayerChart:
 
 def draw_comparison(found: WitnessComparison) -> alt.TopLevelMixin:
     """The error that the witness forces next to the trained one, over the number of heads."""
-    rows, task = found.to_pandas(), found.task
-    groups = rows["group"].drop_duplicates().tolist()
-    kinds = rows["kind"].drop_duplicates().tolist()
-    y_axis = decades(-12, 3)
-    base = alt.Chart(rows[rows["relative"] > _ROUNDING]).encode(
-        x=alt.X("heads:O", title="attention heads h", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(
-            "relative:Q",
-            title="error / standard deviation of the target",
-            scale=alt.Scale(type="log"),
-            axis=y_axis,
-        ),
-        color=alt.Color(
-            "kind:N",
-            title="error",
-            sort=kinds,
-            scale=alt.Scale(domain=kinds, range=[ORANGE, BLUE, GREEN]),
-            legend=alt.Legend(labelLimit=400),
-        ),
-        detail="group:N",
-        tooltip=told("group", "heads", "kind", relative=".3g", error=".3g"),
-    )
-    lines = base.mark_line(strokeWidth=2)
-    points = base.mark_point(size=80, filled=True, opacity=1).encode(
-        shape=alt.Shape(
-            "group:N",
-            title="network",
-            sort=groups,
-            scale=alt.Scale(domain=groups, range=["circle", "diamond"][: len(groups)]),
-        )
-    )
+    panels = [each.properties(title=panel_title(n)) for n, each in comparison_panels(found).items()]
     return finished(
-        alt.layer(lines, points).properties(width=340, height=300),
+        alt.concat(*panels, columns=2),
         "Too few heads: the error that no readout of the network's Lipschitz constant avoids",
         [
-            f"{task.intrinsic_dim} features, T = {task.length}. Forced: what every readout with a "
-            "Lipschitz constant up to the network's own",
+            f"{found.task.intrinsic_dim} features, T = {found.task.length}. Forced: what every "
+            "readout with a Lipschitz constant up to the network's own",
             "errs by on one of the two inputs found. Where nothing is forced there is no mark.",
         ],
     )
+
+
+def error_colours(found: WitnessComparison) -> dict[str, str]:
+    """The colour of each kind of error."""
+    kinds = found.to_pandas()["kind"].drop_duplicates()
+    return dict(zip(kinds, (ORANGE, BLUE, GREEN), strict=False))
+
+
+def comparison_panels(
+    found: WitnessComparison, for_page: bool = False
+) -> dict[str, alt.TopLevelMixin]:
+    """A chart a group of networks, all on the same axes; on a page the legend is the page's."""
+    rows = found.to_pandas()
+    forced = rows[rows["relative"] > _ROUNDING]
+    ends = [forced["relative"].min() / 2, forced["relative"].max() * 2] if len(forced) else [0.1, 1]
+    colours, heads = error_colours(found), sorted(rows["heads"].unique().tolist())
+    legend = None if for_page else alt.Legend(labelLimit=400, orient="bottom", columns=1)
+    places = alt.Scale(domain=heads)
+    panels = {}
+    for group in rows["group"].drop_duplicates():
+        here = shown_of(alt.Chart(forced[forced["group"] == group]), "kind", for_page)
+        base = here.encode(
+            x=alt.X("heads:O", title="attention heads h", axis=_UPRIGHT, scale=places),
+            y=alt.Y(
+                "relative:Q",
+                title="error / standard deviation of the target",
+                scale=alt.Scale(type="log", domain=ends, nice=False),
+                axis=logarithmic(*ends),
+            ),
+            color=colours_of("kind:N", colours, "error", legend),
+            tooltip=told("group", "heads", "kind", relative=".3g", error=".3g"),
+        )
+        drawn = alt.layer(
+            base.mark_line(strokeWidth=2), base.mark_point(size=80, filled=True, opacity=1)
+        ).properties(width=_WIDTH, height=_HEIGHT + 50)
+        panels[str(group)] = with_switches(drawn, for_page)
+    return panels

@@ -53,8 +53,9 @@ def unlearnt(transition: Transition, clock: Clock, noise: float) -> Obstacle | N
         )
     if error - noise > (LARGEST_FLOOR_OF_LABELS if transition.labels else LARGEST_FLOOR):
         return (
-            f"{error:.0%} of the target stays unexplained by any number of heads; it is noise, or "
-            "something that one attention layer does not learn and that may need heads of its own",
+            f"{100 * error:.0f} % of the target stays unexplained by any number of heads; it is "
+            "noise, or something that one attention layer does not learn and that may need heads "
+            "of its own",
             _DEEPER,
         )
     return None
@@ -120,8 +121,9 @@ def beaten(transition: Transition, noise: float) -> Obstacle | None:
     if floor < small or least <= AS_GOOD * transition.best:
         return None
     return (
-        f"a mean over the tokens leaves {transition.best:.0%} unexplained, and heads, "
-        f"which can be a mean, even {least:.0%}: they were not learnt, and it may take several",
+        f"a mean over the tokens leaves {100 * transition.best:.0f} % unexplained, and heads, "
+        f"which can be a mean, even {100 * least:.0f} %: they were not learnt, and it may take "
+        "several",
         _DEEPER,
     )
 
@@ -217,7 +219,7 @@ def summary(reading: CurveReading) -> Obstacle | None:
         return None
     return (
         "one wide head does as well as several narrow ones, so that it holds a summary of the "
-        f"sequence rather than a feature, and {reading.floor:.1%} of the target stay unexplained: "
-        "the rest may need heads, or a layer, of its own",
+        f"sequence rather than a feature, and {100 * reading.floor:.1f} % of the target stay "
+        "unexplained: the rest may need heads, or a layer, of its own",
         "the function itself, more samples, or a deeper network",
     )

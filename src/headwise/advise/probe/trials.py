@@ -61,7 +61,7 @@ class ProbeTrial:
         task = self.task
         return (
             f"D = {self.intrinsic_dim}, {self.kind}, {self.outer}, {task.inputs}, "
-            f"token_dim {task.token_dim}, length {task.length}, noise {self.noise:.2%}"
+            f"token_dim {task.token_dim}, length {task.length}, noise {100 * self.noise:.2f} %"
         )
 
 

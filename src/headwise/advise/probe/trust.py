@@ -105,8 +105,8 @@ def _likely(
         low, high = verdict.interval
         return None, (
             f"{verdict.heads} heads are the likeliest, but with a chance of "
-            f"{verdict.confidence:.0%} only; {low} to {high} are plausible (errors by number of "
-            f"heads: {shown_errors(transition)})",
+            f"{100 * verdict.confidence:.0f} % only; {low} to {high} are plausible (errors by "
+            f"number of heads: {shown_errors(transition)})",
             "more samples, more seconds, or the function itself",
         )
     return verdict, None

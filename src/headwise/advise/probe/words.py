@@ -20,7 +20,9 @@ def sentence(verdict: HeadVerdict, transition: Transition | None, precision: flo
     heads, (low, high) = verdict.heads, verdict.interval
     confidence = verdict.confidence
     word = "head" if heads == 1 else "heads"
-    parts = [f"{heads} {word} (95 %: {low}–{high}; confidence {min(confidence, 0.99):.0%})."]
+    parts = [
+        f"{heads} {word} (95 %: {low}–{high}; confidence {100 * min(confidence, 0.99):.0f} %)."
+    ]
     errors = transition.errors() if transition is not None else {}
     pooled = transition.pooled if transition is not None else None
     if heads == 1 and transition is not None and transition.forms_suffice:
@@ -126,8 +128,8 @@ def counted_notes(
     }[counted.method]
     notes = [
         f"At most {counted.count} of {counted.length} tokens influence the target at once "
-        f"({counted.support} of {len(counted.counts)} inputs; {how}, noise {counted.noise:.1%} of "
-        "the target's deviation)."
+        f"({counted.support} of {len(counted.counts)} inputs; {how}, noise "
+        f"{100 * counted.noise:.1f} % of the target's deviation)."
     ]
     if invariance is not None:
         order = "does not matter" if invariance.permutations else "matters"

@@ -51,8 +51,8 @@ def require_described(
         require(
             not off > _TOLERANCE,
             f"{seen.site.path} does not compute what is known of its family: its heads' outputs "
-            f"differ by {off:.0%}. The model has something between projections and scores that "
-            "its adapter does not describe, or the batches have padding; it would be damaged "
+            f"differ by {100 * off:.0f} %. The model has something between projections and scores "
+            "that its adapter does not describe, or the batches have padding; it would be damaged "
             "silently, so it is refused (docs/adapters.md says what an adapter can describe)",
         )
 
@@ -82,8 +82,9 @@ def _watched_projections(model: Any, site: AttentionSite) -> list[Any]:
             off = _apart(said, columns(output).float())
             require(
                 not off > _TOLERANCE,
-                f"{path} puts out something else than its weight and bias say (by {off:.0%}): an "
-                "adapter, a hook or a quantisation is in the way; merge or remove it first",
+                f"{path} puts out something else than its weight and bias say (by "
+                f"{100 * off:.0f} %): an adapter, a hook or a quantisation is in the way; merge or "
+                "remove it first",
             )
 
         return model.get_submodule(path).register_forward_hook(compare)

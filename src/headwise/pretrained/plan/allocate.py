@@ -67,8 +67,8 @@ def allocate(measurement: Measurement, budget: Budget, step: int | None = None) 
     least = (fixed + sum(float(decision.item.costs.min()) for decision in decisions)) / whole
     require(
         least <= budget.fraction,
-        f"cannot keep {budget.fraction:.2%} of the attention's {budget.counts}: the least is "
-        f"{math.ceil(1e4 * least) / 1e4:.2%}, one head of the smallest size in every layer",
+        f"cannot keep {100 * budget.fraction:.2f} % of the attention's {budget.counts}: the least "
+        f"is {math.ceil(1e4 * least) / 100:.2f} %, one head of the smallest size in every layer",
     )
     limit = budget.fraction * whole - fixed
     chosen = choose([decision.item for decision in decisions], limit).options

@@ -122,7 +122,7 @@ def _uniform(measurement: Measurement, budget: Budget, method: str) -> tuple[Lay
             return tuple(shapes)
     whole = any(site.norm is not None for site in sites)
     raise InputError(
-        f"keeping {budget.fraction:.1%} leaves {method} less than one dimension a head"
+        f"keeping {100 * budget.fraction:.1f} % leaves {method} less than one dimension a head"
         + (" (a norm on queries and keys leaves their matrices whole)" if whole else "")
     )
 
@@ -147,7 +147,7 @@ def _pruned(measurement: Measurement, budget: Budget, method: str) -> tuple[Laye
             shapes[layer] = left
     require(
         _cost(measurement, shapes, budget.counts) <= limit,
-        f"keeping {budget.fraction:.1%} would remove every head of a layer",
+        f"keeping {100 * budget.fraction:.1f} % would remove every head of a layer",
     )
     return tuple(shapes)
 

@@ -51,7 +51,8 @@ def fast_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
             chosen = choose(items, limit).options
         except InputError as error:
             raise InputError(
-                f"cannot keep {budget.fraction:.1%} of the attention with one size a layer: {error}"
+                f"cannot keep {100 * budget.fraction:.1f} % of the attention with one size a "
+                f"layer: {error}"
             ) from error
     damage = sum(float(item.losses[choice]) for item, choice in zip(items, chosen, strict=True))
     return CompressionPlan(

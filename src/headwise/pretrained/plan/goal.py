@@ -111,7 +111,8 @@ def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
     require(
         least <= kept <= asked * 1.02 + 0.005,
-        f"{asked:.1%} of the attention's {counts} were asked for and the plan keeps {kept:.1%}: "
+        f"{100 * asked:.1f} % of the attention's {counts} were asked for and the plan keeps "
+        f"{100 * kept:.1f} %: "
         "what was measured found no use in the rest, or the model is too small for such a share; "
         "nothing is written",
     )

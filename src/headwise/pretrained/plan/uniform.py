@@ -57,7 +57,7 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
         )
         if cost <= limit and (best is None or damage < best[0]):
             best = (damage, tuple(shapes))
-    require(best is not None, f"no uniform shape keeps {budget.fraction:.1%} or less")
+    require(best is not None, f"no uniform shape keeps {100 * budget.fraction:.1f} % or less")
     assert best is not None
     return CompressionPlan(
         model=measurement.identity,

@@ -7,7 +7,7 @@ from headwise.core.files import check_can_write, check_can_write_into, is_folder
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
 from headwise.report.evidence.gather import TIER, gather
-from headwise.report.evidence.html import evidence_page, undrawn, without_drawings
+from headwise.report.evidence.html import evidence_page, without_drawings
 from headwise.report.evidence.tables import read_table, what_is_wrong, write_table
 from headwise.report.evidence.words import markdown
 from headwise.studies import STUDIES, find_study
@@ -74,7 +74,7 @@ def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) 
     if wrong:
         return wrong
     papers = gather(folder, list(STUDIES.values()))
-    pages = {folder / _PAGE: without_drawings(evidence_page(papers, undrawn))}
+    pages = {folder / _PAGE: without_drawings(evidence_page(papers, drawn=False))}
     if docs is not None:
         pages[Path(docs)] = markdown(papers)
     for path, text in pages.items():
@@ -100,5 +100,5 @@ def _stale(folder: Path) -> list[str]:
         except InputError as error:
             said = str(error)
         if said:
-            wrong.append(f"{path}: {said}")
+            wrong.append(said if str(path) in said else f"{path}: {said}")
     return wrong

@@ -1,25 +1,28 @@
 """evidence/index.html: one page that needs no server and asks for nothing."""
 
 import re
-from collections.abc import Callable
+from io import StringIO
+from urllib.parse import unquote
 
+import pandas as pd
 from markupsafe import Markup, escape
 
 from headwise.lab.study import Claim, Verdict
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence, digest, said_number
 from headwise.report.evidence.words import LEAD, RULE
-from headwise.report.pages.content import Page
-from headwise.report.pages.markup import Html, anchor, command, linked
+from headwise.report.pages.content import Page, PageFigure
+from headwise.report.pages.markup import Html, anchor, command, linked, raised
 from headwise.report.pages.study import MOODS, comparisons
-from headwise.report.pages.template import folded_table, render_page, static_svg
+from headwise.report.pages.template import FigureSheet, folded_table, render_page
 
-Draw = Callable[[object, str], Html]
 _SVG = re.compile(r"<svg.*?</svg>", re.S)
+_CSV = re.compile(r'(?<=data:text/csv;charset=utf-8,)[^"]*')
 
 
-def evidence_page(papers: list[PaperEvidence], draw: Draw = static_svg) -> str:
-    """The page; `draw` makes a chart into markup."""
-    sections = Markup("").join(_paper(paper, draw) for paper in papers)
+def evidence_page(papers: list[PaperEvidence], drawn: bool = True) -> str:
+    """The page; `drawn` is False where only its words and numbers are compared."""
+    sheet = FigureSheet(still=True, drawn=drawn)
+    sections = Markup("").join(_paper(paper, sheet) for paper in papers)
     page = Page(
         title="Evidence: what was claimed, and what came out",
         kicker="headwise evidence page",
@@ -27,22 +30,28 @@ def evidence_page(papers: list[PaperEvidence], draw: Draw = static_svg) -> str:
         sentences=[RULE, *(f"{paper.title}: {paper.tally}" for paper in papers)],
         special=sections,
     )
-    return render_page(page)
+    return render_page(page, sheet)
 
 
 def without_drawings(page: str) -> str:
-    """A page's text and numbers: drawings depend on the fonts of a machine."""
-    return _SVG.sub("", page)
+    """A page's text and numbers: drawings depend on the fonts of a machine.
+
+    What its figures draw is compared to six digits, as a processor may round the last one.
+    """
+    return _CSV.sub(lambda found: digest(_table(found[0])), _SVG.sub("", page))
 
 
-def undrawn(chart: object, prefix: str) -> Html:
-    """Instead of a drawing, where only words and numbers are compared."""
-    return Markup("")
+def _table(address: str) -> pd.DataFrame:
+    """The table that a link saves; what is none is left as it is."""
+    try:
+        return pd.read_csv(StringIO(unquote(address)))
+    except ValueError:
+        return pd.DataFrame({"no table": [address]})
 
 
-def _paper(paper: PaperEvidence, draw: Draw) -> Html:
+def _paper(paper: PaperEvidence, sheet: FigureSheet) -> Html:
     name = anchor(paper.title)
-    studies = Markup("").join(_study(each, draw) for each in paper.studies)
+    studies = Markup("").join(_study(each, sheet) for each in paper.studies)
     return Markup(
         f'<section><h2 id="{name}">{linked(paper.title)} <a class="anchor" href="#{name}" '
         f'aria-label="Link to {escape(paper.title)}">#</a></h2>'
@@ -50,7 +59,7 @@ def _paper(paper: PaperEvidence, draw: Draw) -> Html:
     )
 
 
-def _study(each: StudyEvidence, draw: Draw) -> Html:
+def _study(each: StudyEvidence, sheet: FigureSheet) -> Html:
     study, name = each.study, anchor(each.study.name)
     head = Markup(
         f'<article class="figure"><h3 id="{name}">{escape(study.title)} '
@@ -76,7 +85,7 @@ def _study(each: StudyEvidence, draw: Draw) -> Html:
             head,
             answer,
             Markup(f'<ul class="claims">{claims}</ul>'),
-            _figures(each, draw),
+            _figures(each, sheet),
             *map(folded_table, comparisons(each.found.result)),
             _differences(each),
             rerun,
@@ -89,7 +98,7 @@ def _claim(claim: Claim, verdict: Verdict) -> Html:
     said = [verdict.confidence, said_number(verdict)]
     said += [verdict.numbers] if verdict.status != "not tested" else []
     lines = Markup("").join(
-        Markup(f'<br><span class="numbers">{escape(line)}</span>') for line in said if line
+        Markup(f'<br><span class="numbers">{raised(line)}</span>') for line in said if line
     )
     return Markup(
         f'<li><span class="chip {MOODS[verdict.status]}">{escape(verdict.status)}</span> '
@@ -98,45 +107,23 @@ def _claim(claim: Claim, verdict: Verdict) -> Html:
     )
 
 
-def _figures(each: StudyEvidence, draw: Draw) -> Html:
-    made = []
-    titles = {figure.name: figure.title for figure in each.study.figures}
-    for name, drawn in each.figures.items():
-        panels = drawn.panels or {"": drawn.chart}
-        charts = Markup("").join(
-            Markup(
-                f'<div class="panel">{_panel_title(title)}<div class="chart still" role="img" '
-                f'tabindex="0" aria-label="{escape(titles[name])}">'
-                f"{draw(chart, f'{anchor(each.study.name)}-{name}-{number}')}</div></div>"
-            )
-            for number, (title, chart) in enumerate(panels.items())
+def _figures(each: StudyEvidence, sheet: FigureSheet) -> Html:
+    figures = {figure.name: figure for figure in each.study.figures}
+    made = (
+        PageFigure(
+            f"{each.study.name}-{name}",
+            figures[name].title,
+            drawn,
+            drawn.caption or figures[name].caption,
         )
-        lines = Markup(" ").join(
-            Markup(
-                f'<span class="reference"><span class="swatch" style="background:{swatch.colour}">'
-                f"</span>{escape(swatch.label)}</span>"
-            )
-            for swatch in drawn.legend
-            if swatch.colour
-        )
-        made.append(
-            Markup(
-                f'<figure class="figure{" single" if len(panels) == 1 else ""}" '
-                f'data-digest="{digest(drawn.data)}">'
-                f'<h4>{escape(titles[name])}</h4><div class="legend">'
-                f'<span class="legend-title">{escape(drawn.legend_title)}</span> {lines}</div>'
-                f'<div class="panels" data-count="{len(panels)}">{charts}</div>'
-                f"<figcaption>{linked(drawn.caption)}</figcaption></figure>"
-            )
-        )
-    return Markup("").join(made)
-
-
-def _panel_title(title: str) -> Html:
-    return Markup(f"<h4>{escape(title)}</h4>") if title else Markup("")
+        for name, drawn in each.figures.items()
+    )
+    return Markup("").join(map(sheet.markup, made))
 
 
 def _differences(each: StudyEvidence) -> Html:
+    if not each.differences:
+        return Markup("")
     notes = Markup("").join(Markup(f"<li>{linked(note)}</li>") for note in each.differences)
     return Markup(
         f"<details><summary>What differs from the paper</summary><ul>{notes}</ul></details>"

@@ -44,16 +44,22 @@ def shades(values: pd.Series) -> tuple[list[float], bool]:
     known = numbers[np.isfinite(numbers)]
     if not len(known):
         return [0.0] * len(numbers), False
-    positive = known[known > 0]
-    middle = float(np.median(positive)) if len(positive) else 0.0
-    logarithmic = bool(len(positive) > 2 and positive.max() > _DROWNS * middle)
-    if logarithmic:
-        least = max(float(positive.min()), middle / 1e3)
+    least = _least_of_logarithms(known)
+    if logarithmic := least is not None:
         numbers = np.log(np.clip(np.nan_to_num(numbers, nan=least), least, None))
         known = numbers
     low, high = float(known.min()), float(known.max())
     span = (high - low) or 1.0
     return [round(float(v), 4) for v in np.nan_to_num((numbers - low) / span)], logarithmic
+
+
+def _least_of_logarithms(known: np.ndarray) -> float | None:
+    """Where a logarithmic scale begins; none where a plain one shows the differences."""
+    positive = known[known > 0]
+    middle = float(np.median(positive)) if len(positive) else 0.0
+    if len(positive) <= 2 or positive.max() <= _DROWNS * middle:
+        return None
+    return max(float(positive.min()), middle / 1e3)
 
 
 def head_map(inspection: Inspection) -> Html:
@@ -117,9 +123,14 @@ def _texts(heads: pd.DataFrame, name: str) -> list[str]:
 
 
 def _ends(values: pd.Series) -> tuple[str, str]:
-    """The least and the greatest number, as text."""
-    known = values[np.isfinite(values.astype(float))]
-    return (_short(known.min()), _short(known.max())) if len(known) else ("", "")
+    """Where the scale begins and ends, as text: of logarithms, what is less is not told apart."""
+    known = values[np.isfinite(values.astype(float))].to_numpy(float)
+    if not len(known):
+        return "", ""
+    least = _least_of_logarithms(known)
+    if least is not None and known.min() < least:
+        return f"≤ {_short(least)}", _short(known.max())
+    return _short(known.min()), _short(known.max())
 
 
 def _profiles(profiles: HeadProfiles) -> dict[str, Any]:

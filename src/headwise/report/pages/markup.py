@@ -18,9 +18,14 @@ _CODE = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*)")
 
 def linked(text: str) -> Html:
     """The text with links at arXiv numbers, raised powers, and `code` and --options as code."""
-    safe = _POWER.sub(r"<sup>\1</sup>", str(escape(text)))
-    safe = _ARXIV.sub(r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>', safe)
+    link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv \1</a>'
+    safe = _ARXIV.sub(link, str(raised(text)))  # Markup would escape what is put in
     return Markup(_CODE.sub(lambda found: f"<code>{_in_words(found[1] or found[2])}</code>", safe))
+
+
+def raised(text: str) -> Html:
+    """Numbers in words, their powers raised; no number in them is taken for a paper's."""
+    return Markup(_POWER.sub(r"<sup>\1</sup>", str(escape(text))))
 
 
 def command(text: str) -> Html:

@@ -13,9 +13,13 @@ const drawn = Promise.all(Object.entries(charts).map(async ([id, spec]) => {
 for (const legend of document.querySelectorAll(".legend")) {
   const buttons = [...legend.querySelectorAll("button")], shown = button => button.getAttribute("aria-pressed") === "true";
   const hide = async which => {
-    const hidden = buttons.filter(which).map(b => b.dataset.value);
+    const away = buttons.filter(which), hidden = away.map(b => b.dataset.value), colours = away.map(b => b.dataset.colour);
     await drawn;
-    for (const place of legend.closest("figure").querySelectorAll(".chart")) views.get(place)?.signal("hidden", hidden).run();
+    for (const place of legend.closest("figure").querySelectorAll(".chart")) {
+      views.get(place)?.signal("hidden", hidden).run();
+      for (const mark of place.classList.contains("still") ? place.querySelectorAll("[class*=mark-] path") : [])
+        mark.classList.toggle("away", colours.includes(mark.getAttribute("stroke")) || colours.includes(mark.getAttribute("fill")));
+    }
   };
   const chosen = () => hide(button => !shown(button));
   for (const button of buttons) {
@@ -23,6 +27,22 @@ for (const legend of document.querySelectorAll(".legend")) {
     button.addEventListener("mouseenter", () => { if (shown(button)) hide(other => other !== button); });  // this line alone
     button.addEventListener("mouseleave", chosen);
   }
+}
+
+const said = document.createElement("div");  // what a mark of a still picture tells, as it tells those who do not see it
+said.className = "said"; said.hidden = true; document.body.append(said);
+const short = value => /^-?[0-9.]{8,}$/.test(value) ? String(Number(Number(value).toPrecision(3))) : value;
+for (const place of document.querySelectorAll(".chart.still")) {
+  place.addEventListener("mousemove", event => {
+    const mark = event.target.closest("path[aria-label]");
+    said.hidden = !mark; if (!mark) return;
+    const rows = mark.getAttribute("aria-label").split("; ").map(row => row.replace(",,", ",").split(/: (?=[^:]*$)/));
+    said.replaceChildren(...rows.map(([name, value]) => { const row = document.createElement("div"); row.textContent = `${name}: ${short(value)}`; return row; }));
+    const {offsetWidth: wide, offsetHeight: high} = said;
+    said.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - wide - 8))}px`;
+    said.style.top = `${event.clientY + 16 + high > innerHeight ? event.clientY - high - 8 : event.clientY + 16}px`;
+  });
+  place.addEventListener("mouseleave", () => { said.hidden = true; });
 }
 
 function sortKey(cell) {

@@ -4,8 +4,8 @@ from typing import Any
 
 from headwise.build import Built, Frontier, TrialResults, Witness, WitnessComparison
 from headwise.report import witnesses
-from headwise.report.constructions import frontier_panels
-from headwise.report.pages.content import Chip, Page, PageTable
+from headwise.report.constructions import feature_colours, frontier_panels, trials_panel
+from headwise.report.pages.content import Chip, Page, PageFigure, PageTable
 from headwise.report.pages.pieces import (
     number_table,
     panel_figure,
@@ -76,21 +76,45 @@ def tabled_page(result: WitnessComparison | Frontier | PhaseMap | TrialResults) 
     table = result.to_pandas()
     name = title.lower().replace(" ", "-").strip("?")
     answer, *more = _answer(result).splitlines()
-    chart: Any = result.figure()
-    if isinstance(result, Frontier):
-        figure = panel_figure(name, drawn, frontier_panels(result), table, chart, subtitle(chart))
-    else:
-        figure = whole_figure(name, drawn, chart, table)
     return Page(
         title=title,
         kicker=f"headwise {command}",
-        answer=answer,
+        answer=sentence(answer),
+        chips=_chips(result),
         sentences=[sentence(each) for each in more],
-        figures=[figure],
+        figures=[_figure(result, name, drawn)],
         tables=[number_table("All numbers", table)],
         csv=table.to_csv(index=False),
         file_name=name,
     )
+
+
+def _chips(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> list[Chip]:
+    """How many certificates hold, of trials."""
+    if not isinstance(result, TrialResults):
+        return []
+    broken = len(result.broken)
+    chips = [Chip(f"{len(result.rows) - broken} hold", "good"), Chip(f"{broken} broken", "bad")]
+    return chips if broken else chips[:1]
+
+
+def _figure(
+    result: WitnessComparison | Frontier | PhaseMap | TrialResults, name: str, title: str
+) -> PageFigure:
+    """The figure in panels of the page's width, with the page's legend, where it has those."""
+    chart: Any = result.figure()
+    table, says = result.to_pandas(), subtitle(chart)
+    if isinstance(result, Frontier):
+        return panel_figure(name, title, frontier_panels(result), table, chart, says)
+    if isinstance(result, WitnessComparison):
+        panels = witnesses.comparison_panels(result, for_page=True)
+        legend = ("error", witnesses.error_colours(result))
+        return panel_figure(name, title, panels, table, chart, says, legend)
+    if isinstance(result, TrialResults):
+        panels = {"": trials_panel(result, for_page=True)}
+        legend = ("features", feature_colours(result))
+        return panel_figure(name, title, panels, table, chart, says, legend)
+    return whole_figure(name, title, chart, table)
 
 
 def _answer(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> str:
@@ -99,13 +123,18 @@ def _answer(result: WitnessComparison | Frontier | PhaseMap | TrialResults) -> s
     if isinstance(result, PhaseMap):
         too_few = result.to_pandas().query("verdict != 'not applicable'")
         silent = int(too_few["exponent"].isna().sum())
-        return (
-            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like "
-            f"1/error^k; in {silent} of these {len(too_few)} cells the bound says nothing."
+        if silent == len(too_few):
+            return "The bound forbids none of these cells anything."
+        said = (
+            f"With fewer than {result.intrinsic_dim} heads, parameters grow at least like 1/error^k"
         )
+        beside = f"; in {silent} of these {len(too_few)} cells the bound says nothing"
+        return f"{said}{beside if silent else ''}."
     if isinstance(result, WitnessComparison):
         rows = result.to_pandas()
         forced = rows[(rows["kind"] == rows["kind"].iloc[0]) & (rows["error"] > 1e-9)]
         heads = ", ".join(str(each) for each in sorted(set(forced["heads"])))
-        return f"An error is forced with {heads or 'no number of'} heads."
+        return (
+            f"An error is forced with {heads or 'no number of'} head{'s' if heads != '1' else ''}."
+        )
     return str(result).splitlines()[0]

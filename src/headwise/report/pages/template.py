@@ -18,18 +18,54 @@ from headwise.core.memory import check_can_draw
 from headwise.report.figures import panel_spec
 from headwise.report.files import svg_of
 from headwise.report.pages.content import Page, PageFigure, PageTable
-from headwise.report.pages.markup import Html, anchor, command, data_address, inline_json, linked
+from headwise.report.pages.markup import (
+    Html,
+    anchor,
+    command,
+    data_address,
+    inline_json,
+    linked,
+    raised,
+)
 from headwise.report.pages.squeeze import squeezed
 from headwise.report.theme import EMBED_OPTIONS, GROUNDS
 
 _EXPOSE = "window.vegaEmbed = vegaEmbed;"
 
 
-def render_page(page: Page) -> str:
-    """The page as text."""
-    numbers = count()
-    figures = [_figure(figure, numbers) for figure in page.figures]
-    specs = {panel["id"]: panel["spec"] for each in figures for panel in each["panels"]}
+class FigureSheet:
+    """Figures made into markup one after the other, and what draws them again on the page.
+
+    A page of very many figures keeps them `still`: the pictures alone, which tell their numbers and
+    hide lines, too, but are not drawn again. With `drawn` False there are only words and data.
+    """
+
+    def __init__(self, still: bool = False, drawn: bool = True) -> None:
+        self._still, self._drawn = still, drawn
+        self._numbers = count()
+        self.specs: dict[str, Any] = {}
+
+    def markup(self, figure: PageFigure, main: bool = False) -> Html:
+        """The figure with its legend, its caption and the links that save it."""
+        drawn, panels = figure.drawn, []
+        for title, chart in (drawn.panels or {"": drawn.chart}).items():
+            name = f"panel-{next(self._numbers)}"
+            if not self._still:
+                self.specs[name] = panel_spec(chart)
+            picture = static_svg(chart, name) if self._drawn else ""
+            panels.append({"title": title, "id": name, "svg": picture})
+        files = {"csv": data_address(drawn.data.to_csv(index=False), "text/csv")}
+        if not self._still:
+            files = {"svg": data_address(figure.printed.svg, "image/svg+xml"), **files}
+        macro: Any = _environment().get_template("figure.html.j2").module
+        made: Html = macro.figure(figure, panels, files, main, self._still)
+        return made
+
+
+def render_page(page: Page, sheet: FigureSheet | None = None) -> str:
+    """The page as text; `sheet` has the figures that stand in its special part, if any do."""
+    sheet = sheet or FigureSheet()
+    figures = [sheet.markup(figure, main=not place) for place, figure in enumerate(page.figures)]
     return (
         _environment()
         .get_template("page.html.j2")
@@ -38,9 +74,9 @@ def render_page(page: Page) -> str:
             figures=figures,
             summary=summary_of(page),
             csv=inline_json(page.csv),
-            charts=inline_json(specs),
+            charts=inline_json(sheet.specs),
             embed_options=inline_json(EMBED_OPTIONS),
-            library=_library() if specs else "",
+            library=_library() if sheet.specs else "",
             grounds=GROUNDS,
             failed=[point for point in page.points if point.chip.mood == "bad"],
             other=[point for point in page.points if point.chip.mood not in ("bad", "untested")],
@@ -71,25 +107,6 @@ def static_svg(chart: Any, prefix: str) -> Html:
     return Markup(drawn.replace('id="', f'id="{prefix}-').replace("url(#", f"url(#{prefix}-"))
 
 
-def _figure(figure: PageFigure, numbers: Any) -> dict[str, Any]:
-    drawn = figure.drawn
-    panels = drawn.panels or {"": drawn.chart}
-    return {
-        "name": figure.name,
-        "title": figure.title,
-        "caption": figure.caption,
-        "legend": drawn.legend,
-        "legend_title": drawn.legend_title,
-        "panels": [
-            {"title": title, "id": f"panel-{number}", "spec": panel_spec(chart)}
-            | {"svg": static_svg(chart, f"panel-{number}")}
-            for (title, chart), number in zip(panels.items(), numbers, strict=False)
-        ],
-        "svg": data_address(figure.printed.svg, "image/svg+xml"),
-        "csv": data_address(drawn.data.to_csv(index=False), "text/csv"),
-    }
-
-
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -97,7 +114,12 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"linked": linked, "anchor": anchor, "command": command}
+    environment.filters |= {
+        "linked": linked,
+        "anchor": anchor,
+        "command": command,
+        "raised": raised,
+    }
     environment.globals["included"] = _included
     return environment
 

@@ -79,7 +79,7 @@ def gap_rows(results: pd.DataFrame) -> pd.DataFrame:
     gap = (pairs["dimension"] - pairs["count"]).astype(float)
     rows = []
     for keep, here in pairs.groupby("keep"):
-        panel = f"{keep:.0%} of a layer's parameters kept"
+        panel = f"{100 * keep:.0f} % of a layer's parameters kept"
         for layer, of_layer in here.groupby("layer"):
             found = Interval.of(gap[of_layer.index])
             rows.append((f"layer {layer}", panel, "one layer", *_drawn(found)))
@@ -99,9 +99,10 @@ def dimension_is_cheaper(results: pd.DataFrame) -> Verdict:
         return NOTHING_CUT
     wins = float((pairs["dimension"] < pairs["count"]).mean())
     overall = Interval.of((pairs["dimension"] - pairs["count"]).groupby(pairs["seed"]).mean())
+    seeds = f" over {overall.seeds} seeds" if overall.seeds > 1 else ""
     numbers = (
-        f"narrowing minus removing heads, nats a token: {overall} over {overall.seeds} seeds; less "
-        f"in {wins:.0%} of {len(pairs)} pairs; {_by_layer(gaps(pairs))}"
+        f"narrowing minus removing heads, nats a token: {overall}{seeds}; less "
+        f"in {100 * wins:.0f} % of {len(pairs)} pairs; {_by_layer(gaps(pairs))}"
     )
     if overall.sign == "not told apart":
         return Verdict("cannot tell", numbers)
@@ -144,11 +145,13 @@ def finding(results: pd.DataFrame) -> Conclusion:
         return Conclusion("Inconclusive: nothing was cut yet.", None, "running the study")
     wins = float((pairs["dimension"] < pairs["count"]).mean())
     overall = Interval.of((pairs["dimension"] - pairs["count"]).groupby(pairs["seed"]).mean())
-    numbers = f"{overall} nats a token in the mean, and less in {wins:.0%} of {len(pairs)} cuts"
+    numbers = (
+        f"{overall} nats a token in the mean, and less in {100 * wins:.0f} % of {len(pairs)} cuts"
+    )
     if overall.sign == "not told apart":
+        why = "the interval holds zero" if overall.seeds > 1 else "one seed cannot tell"
         return Conclusion(
-            f"Inconclusive: narrowing heads minus removing heads costs {numbers}; the interval "
-            "holds zero.",
+            f"Inconclusive: narrowing heads minus removing heads costs {numbers}; {why}.",
             None,
             "more seeds (a larger tier)",
         )

@@ -64,7 +64,7 @@ def full_parts() -> dict[str, list[Run]]:
 
 def slopes(results: pd.DataFrame, part: str) -> pd.DataFrame:
     """By weights and rank: the power of the length with which the error goes."""
-    found = results[results["part"] == part]
+    found = results[(results["part"] == part) & (results["error"] > 0)]  # others have no logarithm
     rows = []
     for (weights, rank), group in found.groupby(["weights", "rank"]):
         means = np.log(group["error"]).groupby(group["length"]).mean()

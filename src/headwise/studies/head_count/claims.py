@@ -70,7 +70,8 @@ def _drop(results: pd.DataFrame, part: str, heads: int, **where: int) -> Verdict
     errors = smallest(results, part, **where)
     if not {heads - 1, heads} <= set(errors.index):
         return NOT_TESTED
-    falls = errors.loc[heads - 1] / errors.loc[heads]
+    before, after = errors.loc[heads - 1], errors.loc[heads]
+    falls = (before / after).mask(before == after, 1.0)  # both may be zero
     numbers = ", ".join(f"T = {length}: {fall:.1f}×" for length, fall in falls.items())
     holds = bool((falls >= DROP).all())
     meaning = f"least fall of the smallest error from {heads - 1} to {heads} heads (bar {DROP:g}×)"
@@ -162,6 +163,10 @@ def _reversal(results: pd.DataFrame, below: bool) -> Verdict:
     if not scores:
         return NOT_TESTED
     holds = all(score < 0.3 if below else score > 1 for score in scores.values())
+    if below:  # errors that are all the same are not reversed, but neither do they grow
+        holds = holds and bool(
+            (errors.loc[[*scores]].iloc[:, -1] > errors.loc[[*scores]].min(axis=1)).all()
+        )
     numbers = ", ".join(f"h = {heads}: {score:.2f}" for heads, score in scores.items())
     theirs = smallest(_table2(), "transition")
     known = [heads for heads in scores if heads in theirs.index]

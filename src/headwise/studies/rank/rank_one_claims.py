@@ -54,7 +54,7 @@ def one_layer_bound(ours: pd.DataFrame) -> pd.DataFrame:
 
 def never_below_the_bound(results: pd.DataFrame) -> Verdict:
     """Every one-layer result of rank 1, against a bound that says something, up to noise."""
-    one = results[(results["layers"] == 1) & (results["rank"] == 1)]
+    one = results[(results["layers"] == 1) & (results["rank"] == 1)].dropna(subset="error")
     if one.empty:
         return NOT_TESTED
     margins = []
@@ -76,9 +76,9 @@ def never_below_the_bound(results: pd.DataFrame) -> Verdict:
 def near_the_bound(results: pd.DataFrame) -> Verdict:
     """Trained layers of H = d heads come close to the bound."""
     trained = results[(results["part"] == "trained") & (results["heads"] == results["dim"])]
-    if trained.empty:
-        return NOT_TESTED
     errors = shared.smallest(trained, ["dim"])
+    if errors.empty:
+        return NOT_TESTED
     ratios = {dim: error / bound(int(dim), int(dim)) for dim, error in errors.items()}
     numbers = "; ".join(
         f"d = H = {dim}: {errors[dim]:.4f}, {ratio:.3f}× the bound" for dim, ratio in ratios.items()

@@ -42,7 +42,8 @@ class Effect:
 def in_points(interval: Interval) -> str:
     """A change of accuracy in percentage points, with its interval."""
     mean, low, high = (100 * each for each in (interval.mean, interval.low, interval.high))
-    return f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]"
+    spread = f"[{low:+.1f}, {high:+.1f}]" if low == low else "(one seed)"
+    return f"{mean:+.1f} points {spread}"
 
 
 def effect(results: pd.DataFrame, arm: str, score: str = TRAIN) -> Effect | None:

@@ -64,7 +64,7 @@ def mixing_repairs_rank(results: pd.DataFrame) -> Verdict:
     numbers = (
         f"nearest neighbour, error of rank 1: plain {_middle(errors['plain', 1])}, talking "
         f"{_middle(errors['talking', 1])}; plain at rank {full}: "
-        f"{_middle(errors['plain', full])}; talking closes {share:.0%} of the gap"
+        f"{_middle(errors['plain', full])}; talking closes {100 * share:.0f} % of the gap"
     )
     if gap.low <= 0:
         return Verdict("cannot tell", f"no gap to close is seen: {numbers}")

@@ -103,7 +103,7 @@ def _ranges_of_a_number(
     length, token_dim = int(rng.integers(12, 41)), int(rng.integers(2, 5))
     tokens = independent(rng, length, token_dim)
     value = _binned(rng, tokens, weighted_maxima(rng, count, token_dim), bins)
-    noise = f", {flipped:.0%} of the labels wrong" if flipped else ""
+    noise = f", {100 * flipped:.0f} % of the labels wrong" if flipped else ""
     return ZooTask(
         f"{bins} classes of {count} maxima, length {length}, token_dim {token_dim}{noise}",
         answers(count),
@@ -139,7 +139,7 @@ def classes_of_means(rng: Generator) -> ZooTask:
     tokens = independent(rng, length, 2)
     value = _binned(rng, tokens, lambda x: torch.tanh(x[..., 0]).mean(1), bins)
     return ZooTask(
-        f"{bins} classes of a mean, length {length}, {share:.0%} of the labels wrong",
+        f"{bins} classes of a mean, length {length}, {100 * share:.0f} % of the labels wrong",
         right(1),
         tokens,
         value,

@@ -114,7 +114,9 @@ def uneven_noise(rng: Generator) -> ZooTask:
         noisy = clean + scale * rng.standard_normal(len(clean))
         return ZooData(inputs.astype(np.float32), noisy)
 
-    return replace(task, deliver=deliver, callable_=False, about=f"{task.about}, {size:.0%}")
+    return replace(
+        task, deliver=deliver, callable_=False, about=f"{task.about}, {100 * size:.0f} %"
+    )
 
 
 def irrelevant_coordinates(rng: Generator) -> ZooTask:

@@ -135,7 +135,7 @@ class ZooTask:
         return (REFUSE if heads is None else heads) in self.right_to(precision)
 
     def __str__(self) -> str:
-        noise = f", noise {self.noise:.2%}" if self.noise else ""
+        noise = f", noise {100 * self.noise:.2f} %" if self.noise else ""
         return f"{self.name}: {self.about}{noise}"
 
     def _clean(self, inputs: np.ndarray) -> np.ndarray:
