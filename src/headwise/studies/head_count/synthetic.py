@@ -180,7 +180,7 @@ def width_figure(title: str) -> Figure:
 
 PRICES = (
     "about 3 CPU-minutes",
-    "about 45 CPU-minutes (estimated)",
+    "about 55 CPU-minutes on a busy machine",
     "about 20 CPU-hours",
 )
 
