@@ -140,7 +140,8 @@ def _point(label: str, panel: str, group: str, found: Interval) -> dict[str, obj
 
 def _cells(results: pd.DataFrame, arm: str, score: str) -> pd.DataFrame | None:
     """Rows are length and seed, columns what the arm varies; rows that lack one are left out."""
-    mine = results[(results["part"] == arm) & results["error"].notna()]
+    places = ["length", "seed", _VARIED[arm]]
+    mine = results.loc[(results["part"] == arm) & results["error"].notna(), [*places, score]]
     if mine.empty:
         return None
-    return mine.set_index(["length", "seed", _VARIED[arm]])[score].unstack().dropna()
+    return mine.set_index(places)[score].unstack().dropna()
