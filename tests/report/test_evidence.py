@@ -126,11 +126,12 @@ def test_foreign_and_damaged_tables_get_a_sentence(
     assert "rank-depth.parquet is no table of evidence" in said
     assert "there is no study of that name" in said
     assert said.count("head-count.parquet") == 1
-    monkeypatch.setenv("COLUMNS", "40")
+    for name, value in (("COLUMNS", "40"), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)  # a terminal of 40 columns without colours
     with pytest.raises(SystemExit) as end:
         main(["evidence", "check", "--folder", str(folder)])
     assert end.value.code == 1
-    told = capsys.readouterr().err
+    told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().err)
     assert "no study of that name" in " ".join(told.split())
     assert all(len(line) <= 40 or " " not in line for line in told.splitlines())
 

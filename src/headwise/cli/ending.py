@@ -152,9 +152,10 @@ def kept_in(store: Path, what: str) -> Iterator[None]:
 
 def _say(sentence: object) -> None:
     """The sentence; the exit code stands although nobody can read it."""
-    text = fit(f"headwise: {sentence}".translate(_NO_CONTROL))
+    text, to = f"headwise: {sentence}".translate(_NO_CONTROL), console(stderr=True)
+    text = fit(text) if to.is_terminal else text  # a log or a program gets it as one line
     try:
-        console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        to.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
     except OSError:
         _leave_nothing_to_flush("stderr")
 

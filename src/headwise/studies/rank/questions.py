@@ -59,7 +59,7 @@ ASKED = {
         "How good can one layer of rank-1 heads be?",
         "Do random or trained rank-1 heads come near the lower bound for two points?",
         quick="about 90 CPU-seconds: under a minute on two cores",
-        standard="about 25 CPU-minutes (estimated)",
+        standard="about 20 CPU-minutes",
         full="about 54 CPU-hours (estimated), and 3 GB of memory a process",
     ),
     "rank-in-context": Asked(
