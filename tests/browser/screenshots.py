@@ -1,6 +1,6 @@
 """Pictures of a page of every kind, by day, at night and on paper, for a person to look at.
 
-python tests/browser/screenshots.py FOLDER
+make screenshots, or PYTHONPATH=tests python tests/browser/screenshots.py FOLDER
 """
 
 import sys
