@@ -27,13 +27,13 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 16 and N = 8; one and three layers; d² and d^2.5 attention parameters, four seeds."""
+    """d = 16 and N = 8; one and three layers; d² and d^2.5 attention parameters, eight seeds."""
     task, ranks = [shared.farthest(16, 8)], (1, 4, 8, 16)
     one = Streaming(steps=5_000, rate=0.01, batch=64)
     deep = Streaming(steps=5_000, rate=0.003, batch=64)
     return {
-        "depth": shared.encoder_runs(task, ranks, (1,), (1, 4), one, seeds=4, ffn=128)
-        + shared.encoder_runs(task, (1, 8, 16), (3,), (1,), deep, seeds=4, ffn=128)
+        "depth": shared.encoder_runs(task, ranks, (1,), (1, 4), one, seeds=8, ffn=128)
+        + shared.encoder_runs(task, (1, 8, 16), (3,), (1,), deep, seeds=8, ffn=128)
     }
 
 
@@ -99,7 +99,7 @@ RANK_DEPTH = rank_study(
         "Quick: d = 8, N = 8, feed-forward width 32, batch 64, 2500 steps instead of d = 64, "
         "N = 16, 2048, 256, 100,000; two layers at most; rate .02 for one layer, .005 for two.",
         "Standard: d = 16, N = 8, w = 1 and 4 (w = 64 is left out), feed-forward width 128, "
-        "batch 64, 5000 steps, four seeds.",
+        "batch 64, 5000 steps, eight seeds.",
     ),
     setting=shared.SETTING,
     rows=("modules", "rank"),

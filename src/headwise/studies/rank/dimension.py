@@ -30,9 +30,9 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 8, 16, 32; two modules; four seeds."""
+    """d = 8, 16, 32; two modules; eight seeds."""
     training = Streaming(steps=5_000, rate=0.01, batch=64)
-    return {"dimension": _runs((8, 16, 32), 2, 8, training, seeds=4)}
+    return {"dimension": _runs((8, 16, 32), 2, 8, training, seeds=8)}
 
 
 def full_parts() -> dict[str, list[Run]]:
@@ -92,6 +92,8 @@ RANK_DIMENSION = rank_study(
         *shared.NOTES,
         "Quick: d = 4, 8, 16, N = 8, one layer, w = 1, feed-forward width 4·d, batch 64, 2500 "
         "steps instead of d up to 256, N = 16, two layers, w = 8, 2048, 256, 200,000.",
+        "Standard: d = 8, 16, 32, N = 8, one layer, w = 2, feed-forward width 8·d, batch 64, 5000 "
+        "steps, eight seeds.",
         "No numbers could be read off the paper's figure for this sweep.",
     ),
     setting=shared.SETTING,

@@ -19,14 +19,14 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 16, two modules; one layer, and two for 4 and 16 points; four seeds."""
+    """d = 16, two modules; one layer, and two for 4 and 16 points; eight seeds."""
     few, some, many = (shared.farthest(16, points) for points in (4, 8, 16))
     one = Streaming(steps=3_600, rate=0.01, batch=64)
     deep = Streaming(steps=3_600, rate=0.003, batch=64)
-    one_layer = shared.encoder_runs((few, some, many), (4, 8, 16), (1,), (2,), one, 4, ffn=128)
+    one_layer = shared.encoder_runs((few, some, many), (4, 8, 16), (1,), (2,), one, 8, ffn=128)
     return {
         "points": one_layer
-        + shared.encoder_runs((few, many), (4, 8), (2,), (2,), deep, seeds=4, ffn=128)
+        + shared.encoder_runs((few, many), (4, 8), (2,), (2,), deep, seeds=8, ffn=128)
     }
 
 
@@ -94,8 +94,8 @@ RANK_POINTS = rank_study(
         "w = 64, 2048, 256, 200,000; N up to 16 instead of 256; one layer instead of two. What "
         "depth does with few and many points is tested from the standard tier on, and cheaply, "
         "with positions, by rank-positions.",
-        "Standard: d = 16, w = 2, feed-forward width 128, batch 64, 3600 steps, N up to 16, four "
-        "seeds; two layers with 4 and 16 points, at half and quarter rank.",
+        "Standard: d = 16, w = 2, feed-forward width 128, batch 64, 3600 steps, N up to 16, "
+        "eight seeds; two layers with 4 and 16 points, at half and quarter rank.",
     ),
     setting=shared.SETTING,
     rows=("layers", "rank"),

@@ -20,13 +20,13 @@ def quick_parts() -> dict[str, list[Run]]:
 
 
 def standard_parts() -> dict[str, list[Run]]:
-    """d = 8; none, additive and concatenated positions; one and three layers."""
+    """d = 8; none, additive and concatenated positions; one and three layers; eight seeds."""
     training = Streaming(steps=2_500, rate=0.005, batch=64)
     tasks = [shared.farthest(8, points, "concatenated") for points in (4, 16)]
     few, ranks = [shared.farthest(8, 4, "additive"), shared.farthest(8, 4)], (1, 4, 8)
     return {
-        "positions": shared.encoder_runs(tasks, ranks, (1, 3), (1,), training, seeds=4, ffn=128)
-        + shared.encoder_runs(few, (4, 8), (1, 3), (1,), training, seeds=4, ffn=128)
+        "positions": shared.encoder_runs(tasks, ranks, (1, 3), (1,), training, seeds=8, ffn=128)
+        + shared.encoder_runs(few, (4, 8), (1, 3), (1,), training, seeds=8, ffn=128)
     }
 
 
@@ -96,6 +96,8 @@ RANK_POSITIONS = rank_study(
         "batch 64, 3000 steps instead of d = 64, 16 points, one and three layers, 2048, 256, "
         "200,000. The sizes were chosen after a run with 3 and 8 points, where the second layer "
         "still reduced the error 1.37× with 8.",
+        "Standard: d = 8, 4 and 16 points with concatenated positions, 4 with added ones and with "
+        "none, one and three layers, feed-forward width 128, batch 64, 2500 steps, eight seeds.",
     ),
     setting=shared.SETTING,
     rows=("positions", "points", "rank"),
