@@ -59,7 +59,7 @@ def all_equal_to_uniform(results: pd.DataFrame) -> Verdict:
 
 def plan_is_as_good(results: pd.DataFrame) -> Verdict:
     """In no arm is there a schedule that the plan is worse than, by the interval of the pair."""
-    worse, numbers = [], []
+    worse, numbers, largest = [], [], []
     for arm, rows in _arms(results):
         if PLAN not in set(rows["part"]):
             continue
@@ -69,11 +69,12 @@ def plan_is_as_good(results: pd.DataFrame) -> Verdict:
             continue
         hardest = max(found, key=lambda part: found[part].mean)
         numbers.append(f"{arm}: plan − {hardest} (the best other) {found[hardest]}")
+        largest.append(found[hardest].mean)
         worse += [f"{part} ({arm})" for part, gap in found.items() if gap.sign == "worse"]
     if not numbers:
         return NOT_TESTED
     text = "; ".join(numbers) + (f". Worse than {', '.join(worse)}" if worse else "")
-    return Verdict.of(not worse, text)
+    return Verdict.of(not worse, text, max(largest), "plan minus the best other, at most")
 
 
 def same_best_with_qk_norm(results: pd.DataFrame) -> Verdict:
@@ -155,10 +156,12 @@ def _against_uniform(results: pd.DataFrame, name: str, limit: float) -> Verdict:
     numbers = "; ".join(f"{arm}: {gap} {gap.sign}" for arm, gap in found.items())
     over_all = pooled(results, name, UNIFORM, "qk_norm")
     numbers = f"{name} − uniform, {numbers}; over texts and seeds {over_all}"
+    mean = None if over_all is None else over_all.mean
+    decided = mean, "mean difference to uniform, nats a byte"
     if any(gap.sign == "worse" for gap in found.values()):
-        return Verdict("does not hold", numbers)
+        return Verdict("does not hold", numbers, *decided)
     shown = all(gap.high < limit for gap in found.values())  # false where there is one seed only
-    return Verdict("holds" if shown else "cannot tell", numbers)
+    return Verdict("holds" if shown else "cannot tell", numbers, *decided)
 
 
 def _arms(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -76,10 +76,14 @@ RANK_DEPTH = rank_study(
     tiers=(quick_parts, standard_parts, full_parts),
     published=published,
     claims=(
-        shared.full_rank_claim("Figure 1", "at equal parameters"),
+        shared.full_rank_claim(
+            "Figure 1", "at equal parameters", shared.beside(shared.full_rank_wins, published)
+        ),
         shared.falling_claim("Figure 1"),
         Claim(
-            "More low-rank heads do not buy it back", "Figure 1", shared.heads_do_not_buy_it_back
+            "More low-rank heads do not buy it back",
+            "Figure 1",
+            shared.beside(shared.heads_do_not_buy_it_back, published),
         ),
     ),
     figures=(

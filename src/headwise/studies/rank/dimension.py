@@ -53,9 +53,10 @@ def grows_with_dimension(results: pd.DataFrame) -> Verdict:
     curves = [rows.droplevel(0) for _, rows in errors.groupby(level=0) if len(rows) > 1]
     if not curves:
         return NOT_TESTED
-    holds = all((curve.diff().dropna() > 0).all() for curve in curves)
+    growth = min(float((curve / curve.shift()).min()) for curve in curves)
     numbers = ", ".join(f"d = {dim}: {error:.3g}" for dim, error in curves[0].items())
-    return Verdict.of(holds, f"half rank, {numbers}")
+    meaning = "least error over that of the next lower dimension (bar 1)"
+    return Verdict.of(growth > 1, f"half rank, {numbers}", growth, meaning)
 
 
 def finding(results: pd.DataFrame) -> Conclusion:

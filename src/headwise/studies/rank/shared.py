@@ -1,6 +1,8 @@
 """What the studies of the rank paper (arXiv 2407.16153) have in common."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -13,10 +15,13 @@ from headwise.studies.published import published_tables
 from headwise.tasks.neighbours import Neighbours
 from headwise.training import Streaming
 
+Check = Callable[[pd.DataFrame], Verdict]
+
 PAPER = "Quality over Quantity in Attention Layers, ICLR 2025, arXiv 2407.16153"
 SETTING = ("dim", "points", "positions", "layers", "modules", "power", "rank", "rank_share")
 WORTH_A_NOTE = 1.5  # times apart; a smaller difference is not written into a figure
 FALL = 5.0  # full rank must be this many times below half rank
+TOLERANCE = 0.02  # a rise of the error by this share is none
 HELPS = 1.25  # a change of the error by this factor counts
 LEARNT = 0.9  # a network with a smaller error has learnt; points have length 1: a constant leaves 1
 UNFINISHED = "half and full rank are not finished, or full rank has learnt nothing,"
@@ -120,13 +125,15 @@ def falls_with_rank(results: pd.DataFrame) -> Verdict:
     }
     if not curves:
         return NOT_TESTED
-    holds = all((np.diff(curve) <= 0.02 * curve.iloc[:-1]).all() for curve in curves.values())
+    steps = [(curve / curve.shift()).max() for curve in curves.values()]
+    holds = all(step <= 1 + TOLERANCE for step in steps)
     numbers = "; ".join(
         f"{_describe(key)}: "
         + ", ".join(f"r = {rank} {error:.3g}" for rank, error in curve.items())
         for key, curve in curves.items()
     )
-    return Verdict.of(holds, numbers)
+    meaning = f"largest error over that of the next smaller rank (bar {1 + TOLERANCE:g}×)"
+    return Verdict.of(holds, numbers, float(max(steps)), meaning)
 
 
 def heads_do_not_buy_it_back(results: pd.DataFrame) -> Verdict:
@@ -143,7 +150,9 @@ def heads_do_not_buy_it_back(results: pd.DataFrame) -> Verdict:
         f"full rank {full[dim, points]:.3g} with w = {fewest}"
         for dim, points in shared
     )
-    return Verdict.of(bool((low[shared] > HELPS * full[shared]).all()), numbers)
+    least = float((low[shared] / full[shared]).min())
+    meaning = f"low rank with the most heads over full rank with the fewest (bar {HELPS:g}×)"
+    return Verdict.of(least > HELPS, numbers, least, meaning)
 
 
 def depth_gains(results: pd.DataFrame) -> pd.DataFrame:
@@ -167,6 +176,8 @@ def depth_helps_at_small_n(results: pd.DataFrame) -> Verdict:
     return Verdict.of(
         few >= HELPS > many,
         f"error of one layer over that of the deepest, at best: {numbers}",
+        few,
+        f"the same with the fewest points (bar {HELPS:g}×, and less with the most)",
     )
 
 
@@ -226,10 +237,16 @@ def _describe(key: tuple[int, int, int]) -> str:
     return f"d = {dim}, N = {points}, w = {modules}"
 
 
-def full_rank_claim(source: str, varied: str) -> Claim:
+def full_rank_claim(source: str, varied: str, check: Check = full_rank_wins) -> Claim:
     """Full rank is at least 5× below half rank, of one layer at equal parameters."""
     statement = f"With one layer, full rank is at least 5× below half rank, {varied}"
-    return Claim(statement, source, full_rank_wins)
+    return Claim(statement, source, check)
+
+
+def beside(check: Check, published: Callable[[], pd.DataFrame]) -> Check:
+    """The claim with the number that the published errors give for it."""
+    theirs = cache(lambda: check(published()).value)
+    return lambda results: replace(check(results), published=theirs())
 
 
 def falling_claim(source: str) -> Claim:
