@@ -17,6 +17,7 @@ a setting with a stuck seed needs eight.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,8 @@ class SeedGroups:
         """The groups of a table whose settings are told apart by these columns."""
         kept = table.drop(columns=[name for name in _UNREAD if name in table])
         kept = kept.sort_values("seed", kind="stable").reset_index(drop=True)
+        texts = [name for name in kept if isinstance(kept[name].dtype, pd.StringDtype)]
+        kept = kept.astype(dict.fromkeys(texts, object))  # comparing them is several times as fast
         names = [name for name in ("part", *setting) if name in kept]
         found = kept.groupby(names, sort=False, dropna=False).indices.values()
         return SeedGroups(kept, tuple(np.asarray(rows) for rows in found), paired, ratio)
@@ -83,13 +86,31 @@ class SeedGroups:
         errors = self.table["error"].to_numpy(float)
         scale = np.log(np.where(errors > 0, errors, np.nan)) if self.ratio else errors
         widths = [_spread(scale[rows]) * len(rows) ** -0.2 for rows in self.groups]
-        seeds = np.concatenate([np.arange(len(rows)) for rows in self.groups])
+        same, differing = self._by_setting
         for _ in range(count):
             rows, noise = self._drawn(rng, widths)
-            found = self.table.iloc[rows].reset_index(drop=True)  # a claim may look rows up by it
-            moved = errors[rows] * np.exp(noise) if self.ratio else errors[rows] + noise
-            found["seed"], found["error"] = seeds, moved
+            found = same.copy(deep=False)
+            for name in differing:
+                found[name] = self.table[name].array.take(rows)
+            found["error"] = errors[rows] * np.exp(noise) if self.ratio else errors[rows] + noise
             yield found
+
+    @cached_property
+    def _by_setting(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """The table in the order of the groups, seeds numbered, and the columns that seeds change.
+
+        Whichever seeds of a setting are drawn, the other columns are the same.
+        """
+        places = np.concatenate(self.groups)
+        sizes = [len(rows) for rows in self.groups]
+        firsts = np.repeat([rows[0] for rows in self.groups], sizes)
+        whole = self.table.iloc[places].reset_index(drop=True)  # a claim may look rows up by it
+        whole["seed"] = np.concatenate([np.arange(size) for size in sizes])
+        names = [name for name in whole if name not in ("seed", "error")]
+        differing = tuple(name for name in names if _differs(self.table[name], places, firsts))
+        for name in (*differing, "error"):  # in a place of its own it is replaced at no cost
+            whole[name] = whole[name].copy()
+        return whole, differing
 
     def _drawn(
         self, rng: np.random.Generator, widths: Sequence[float]
@@ -113,6 +134,15 @@ def _draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]
 def _drawn_twice(rng: np.random.Generator, count: int) -> np.ndarray:
     first = rng.integers(0, count, count)
     return np.asarray(first[rng.integers(0, count, count)])
+
+
+def _differs(column: pd.Series, places: np.ndarray, others: np.ndarray) -> bool:
+    """Does a column hold other values at these places than at those?"""
+    try:
+        codes, _ = pd.factorize(column)
+    except TypeError:  # values without a hash, such as lists
+        return True
+    return bool((codes[places] != codes[others]).any())
 
 
 def _some_stuck(errors: np.ndarray) -> bool:
