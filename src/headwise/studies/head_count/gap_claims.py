@@ -78,21 +78,28 @@ def drop_with_that_block(results: pd.DataFrame) -> Verdict:
 
 def _recipes(results: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their training changes; “base” has as few seeds as the changes have."""
-    columns = ["part", "heads", "length", "steps", "samples", "start", "seed", "error"]
-    rows = results.loc[results["part"] == "three-heads", columns].dropna(subset="error")
+    rows = matching(results, part="three-heads") & ~np.isnan(results["error"].to_numpy(float))
+    names = ("part", "heads", "length", "error", "seed", "steps", "samples", "start")
+    of = {name: results[name].to_numpy()[rows] for name in names}
+    if not rows.any():
+        return pd.DataFrame({**of, "change": []})
     changes = {
-        "longer": rows["steps"] > rows["steps"].min(),
-        "more data": rows["samples"] > rows["samples"].min(),
-        "torch start": rows["start"] == "torch",
+        "longer": of["steps"] > of["steps"].min(),
+        "more data": of["samples"] > of["samples"].min(),
+        "torch start": of["start"] == "torch",
     }
-    said = [
-        ", ".join(name for name, changed in zip(changes, row, strict=True) if changed) or BASE
-        for row in zip(*(each.to_list() for each in changes.values()), strict=True)
-    ]
-    rows = rows.assign(change=said)
-    changed = rows["change"] != BASE
-    few = rows[changed | (rows["seed"] <= rows.loc[changed, "seed"].max())]
-    return pd.concat([few, rows[~changed].assign(change="more seeds")], ignore_index=True)
+    said = np.array(
+        [
+            ", ".join(name for name, is_so in zip(changes, row, strict=True) if is_so) or BASE
+            for row in zip(*changes.values(), strict=True)
+        ],
+        object,
+    )
+    base = said == BASE
+    few = ~base | (of["seed"] <= of["seed"][~base].max(initial=-1))
+    places = np.concatenate([np.flatnonzero(few), np.flatnonzero(base)])
+    change = [*said[few], *["more seeds"] * int(base.sum())]
+    return pd.DataFrame({**{name: of[name][places] for name in names[:4]}, "change": change})
 
 
 def _closes(recipe: str, results: pd.DataFrame) -> Verdict:
