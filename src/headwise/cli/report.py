@@ -7,6 +7,7 @@ import typer
 
 from headwise.cli.ending import GATE_FAILED, say_failed
 from headwise.cli.options.parse import TrustOption
+from headwise.cli.options.where import JobsOption
 from headwise.cli.progress import says_it_works
 
 evidence = typer.Typer(
@@ -68,23 +69,23 @@ def add(
 
 @evidence.command()
 @says_it_works
-def page(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
+def page(folder: FolderOption = FOLDER, docs: DocsOption = DOCS, jobs: JobsOption = None) -> None:
     """Make the pages from the tables."""
     from headwise.report.evidence import write_evidence
 
-    print(write_evidence(folder, docs))
+    print(write_evidence(folder, docs, jobs))
 
 
 @evidence.command()
 @says_it_works
-def check(folder: FolderOption = FOLDER, docs: DocsOption = DOCS) -> None:
+def check(folder: FolderOption = FOLDER, docs: DocsOption = DOCS, jobs: JobsOption = None) -> None:
     """Recompute every claim, figure and sentence from the tables, without training.
 
     Exit code 0: pages, tables and studies agree; 1: they do not, and each disagreement is printed.
     """
     from headwise.report.evidence import check_evidence
 
-    wrong = check_evidence(folder, docs)
+    wrong = check_evidence(folder, docs, jobs)
     for each in wrong:
         say_failed(each)
     if wrong:

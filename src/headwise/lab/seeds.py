@@ -17,6 +17,7 @@ a setting with a stuck seed needs eight.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,8 @@ class SeedGroups:
         """The groups of a table whose settings are told apart by these columns."""
         kept = table.drop(columns=[name for name in _UNREAD if name in table])
         kept = kept.sort_values("seed", kind="stable").reset_index(drop=True)
+        texts = [name for name in kept if isinstance(kept[name].dtype, pd.StringDtype)]
+        kept = kept.astype(dict.fromkeys(texts, object))  # comparing them is several times as fast
         names = [name for name in ("part", *setting) if name in kept]
         found = kept.groupby(names, sort=False, dropna=False).indices.values()
         return SeedGroups(kept, tuple(np.asarray(rows) for rows in found), paired, ratio)
@@ -83,36 +86,81 @@ class SeedGroups:
         errors = self.table["error"].to_numpy(float)
         scale = np.log(np.where(errors > 0, errors, np.nan)) if self.ratio else errors
         widths = [_spread(scale[rows]) * len(rows) ** -0.2 for rows in self.groups]
-        seeds = np.concatenate([np.arange(len(rows)) for rows in self.groups])
+        sizes = [len(rows) for rows in self.groups]
+        width, first = np.repeat(widths, sizes), np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
+        places = np.concatenate(self.groups)
+        same, differing = self._by_setting
         for _ in range(count):
-            rows, noise = self._drawn(rng, widths)
-            found = self.table.iloc[rows].reset_index(drop=True)  # a claim may look rows up by it
-            moved = errors[rows] * np.exp(noise) if self.ratio else errors[rows] + noise
-            found["seed"], found["error"] = seeds, moved
+            drawn, noise = self._draws.of(rng)
+            rows, noise = places[first + drawn], width * noise
+            found = same.copy(deep=False)
+            for name in differing:
+                found[name] = self.table[name].array.take(rows)
+            found["error"] = errors[rows] * np.exp(noise) if self.ratio else errors[rows] + noise
             yield found
 
-    def _drawn(
-        self, rng: np.random.Generator, widths: Sequence[float]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Rows drawn twice, and the noise of each; settings share both where seeds are paired."""
+    @cached_property
+    def _by_setting(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """The table in the order of the groups, seeds numbered, and the columns that seeds change.
+
+        Whichever seeds of a setting are drawn, the other columns are the same.
+        """
+        places = np.concatenate(self.groups)
+        sizes = [len(rows) for rows in self.groups]
+        firsts = np.repeat([rows[0] for rows in self.groups], sizes)
+        whole = self.table.iloc[places].reset_index(drop=True)  # a claim may look rows up by it
+        whole["seed"] = np.concatenate([np.arange(size) for size in sizes])
+        names = [name for name in whole if name not in ("seed", "error")]
+        differing = tuple(name for name in names if _differs(self.table[name], places, firsts))
+        for name in (*differing, "error"):  # in a place of its own it is replaced at no cost
+            whole[name] = whole[name].copy()
+        return whole, differing
+
+    @cached_property
+    def _draws(self) -> "_Draws":
+        """Settings share a draw where seeds are paired and all of them are there."""
         most = max(len(rows) for rows in self.groups)
-        shared = _drawn_twice(rng, most), rng.standard_normal(most)
-        rows, noise = [], []
-        for group, width in zip(self.groups, widths, strict=True):
+        sizes, of_rows, first = [], [], 0
+        together: int | None = None
+        for group in self.groups:
             joint = self.paired and len(group) == most
-            drawn = shared if joint else _draw(rng, len(group))
-            rows.append(group[drawn[0]])
-            noise.append(width * drawn[1])
-        return np.concatenate(rows), np.concatenate(noise)
+            if joint and together is not None:
+                start = together
+            else:
+                start, first = first, first + len(group)
+                sizes += [(start, len(group))] * len(group)
+                together = start if joint else together
+            of_rows.append(start + np.arange(len(group)))
+        starts, counts = np.array(sizes).T
+        return _Draws(starts, counts, np.concatenate(of_rows))
 
 
-def _draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return _drawn_twice(rng, count), rng.standard_normal(count)
+@dataclass(frozen=True)
+class _Draws:
+    """Seeds drawn twice with replacement, and noise, all settings in one go.
+
+    A place stands for a seed of a draw, which begins at `starts` and has `counts` seeds; `of_rows`
+    says which place a row of the table has.
+    """
+
+    starts: np.ndarray
+    counts: np.ndarray
+    of_rows: np.ndarray
+
+    def of(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Of every row: which of its setting's seeds is drawn, and its noise."""
+        once, again = (rng.random((2, len(self.counts))) * self.counts).astype(int)
+        twice = once[self.starts + again]
+        return twice[self.of_rows], rng.standard_normal(len(self.counts))[self.of_rows]
 
 
-def _drawn_twice(rng: np.random.Generator, count: int) -> np.ndarray:
-    first = rng.integers(0, count, count)
-    return np.asarray(first[rng.integers(0, count, count)])
+def _differs(column: pd.Series, places: np.ndarray, others: np.ndarray) -> bool:
+    """Does a column hold other values at these places than at those?"""
+    try:
+        codes, _ = pd.factorize(column)
+    except TypeError:  # values without a hash, such as lists
+        return True
+    return bool((codes[places] != codes[others]).any())
 
 
 def _some_stuck(errors: np.ndarray) -> bool:

@@ -1,7 +1,8 @@
 """A study's figures, from its result table: one declarative chart for the page and for print."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from textwrap import wrap
 from typing import Any
 
@@ -12,9 +13,14 @@ import pandas as pd
 from headwise.lab.result import StudyResult
 from headwise.lab.study import Figure, IntervalFigure
 from headwise.lab.summary import STUCK, readable_value
-from headwise.report.intervals import draw_intervals, group_colours, interval_panels
+from headwise.report.intervals import (
+    draw_intervals,
+    group_colours,
+    interval_panels,
+    interval_titles,
+)
 from headwise.report.lines.legend import Swatch, known_values, legend, legend_title
-from headwise.report.lines.panels import MANY, LineData, named_lines, panels
+from headwise.report.lines.panels import MANY, LineData, named_lines, panel_titles, panels
 from headwise.report.lines.references import lone_labels, said_of_points
 from headwise.report.lines.style import (
     LineStyle,
@@ -29,16 +35,31 @@ _TOO_LOW = {"zero": "of exactly 0", "negative": "below 0"}
 """States of a seed whose error a logarithmic axis has no place for, and how a caption says it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DrawnFigure:
-    """A figure: the chart for print, what it draws (one row a point), and panels for a page."""
+    """A figure: what it draws (one row a point), its words, and its charts, drawn when asked for.
 
-    chart: alt.Chart
+    `print_chart` draws the chart for print, `page_charts` the panels for a page, whose titles are
+    `titles`.
+    """
+
     data: pd.DataFrame
-    panels: Mapping[str, alt.TopLevelMixin] = field(default_factory=dict)
+    print_chart: Callable[[], alt.Chart]
+    titles: tuple[str, ...]
+    page_charts: Callable[[], Mapping[str, alt.TopLevelMixin]]
     legend: tuple[Swatch, ...] = ()
     legend_title: str = ""
     caption: str = ""
+
+    @cached_property
+    def chart(self) -> alt.Chart:
+        """The chart for print."""
+        return self.print_chart()
+
+    @cached_property
+    def panels(self) -> Mapping[str, alt.TopLevelMixin]:
+        """The panels for a page, by their titles."""
+        return self.page_charts()
 
 
 def draw_all(result: StudyResult) -> dict[str, DrawnFigure]:
@@ -73,11 +94,14 @@ def _draw(result: StudyResult, figure: Figure | IntervalFigure) -> DrawnFigure |
         data = figure.data(result.table)
         if data.empty:
             return None
-        panels_on_page = interval_panels(figure, data, for_page=True).items()
-        parts = {title: finished(panel) for title, panel in panels_on_page}
         legend = [Swatch(group, group, colour) for group, colour in group_colours(data).items()]
-        shown = tuple(legend) if len(legend) > 1 else ()
-        return DrawnFigure(draw_intervals(figure, data), data, parts, shown)
+        return DrawnFigure(
+            data,
+            partial(draw_intervals, figure, data),
+            interval_titles(figure, data),
+            partial(_interval_panels, figure, data),
+            tuple(legend) if len(legend) > 1 else (),
+        )
     if not result.table["part"].isin(list(figure.panels)).any():
         return None
     points = figure_data(result, figure)
@@ -113,26 +137,42 @@ def _line_figure(result: StudyResult, figure: Figure, points: pd.DataFrame) -> D
     )
     seeds = _placed(seeds, *axis_ends(style))
     data = LineData(named_lines(style, shown), named_lines(style, seeds), notes)
-    count = shown["panel"].nunique()
-    columns = 1 if count == 1 else 2 if count <= MANY else 3
-    printed = [
-        panel.properties(title=panel_title(title)) for title, panel in panels(style, data).items()
-    ]
     caption = f"{figure.caption} {_read_as(style, data)}"
-    whole = alt.concat(*printed, columns=columns)
-    chart = finished(whole, figure.title, wrap(caption, 88 if columns > 1 else 66))
-    on_page = panels(replace(style, for_page=True), data)
     return DrawnFigure(
-        chart,
         points,
-        {
-            "" if len(figure.panels) == 1 and figure.facet is None else title: finished(panel)
-            for title, panel in on_page.items()
-        },
+        partial(_printed_lines, style, data, caption),
+        tuple(dict.fromkeys(_title_on_page(figure, title) for title in panel_titles(data))),
+        partial(_lines_on_page, style, data),
         legend(style),
         legend_title(style),
         caption,
     )
+
+
+def _printed_lines(style: LineStyle, data: LineData, caption: str) -> alt.Chart:
+    drawn = panels(style, data)
+    columns = 1 if len(drawn) == 1 else 2 if len(drawn) <= MANY else 3
+    printed = [panel.properties(title=panel_title(title)) for title, panel in drawn.items()]
+    whole = alt.concat(*printed, columns=columns)
+    chart: alt.Chart = finished(whole, style.figure.title, wrap(caption, 88 if columns > 1 else 66))
+    return chart
+
+
+def _lines_on_page(style: LineStyle, data: LineData) -> dict[str, alt.TopLevelMixin]:
+    return {
+        _title_on_page(style.figure, title): finished(panel)
+        for title, panel in panels(replace(style, for_page=True), data).items()
+    }
+
+
+def _title_on_page(figure: Figure, title: str) -> str:
+    """A figure's only panel needs no title beside that of the figure."""
+    return "" if len(figure.panels) == 1 and figure.facet is None else title
+
+
+def _interval_panels(figure: IntervalFigure, data: pd.DataFrame) -> dict[str, alt.TopLevelMixin]:
+    drawn = interval_panels(figure, data, for_page=True)
+    return {title: finished(panel) for title, panel in drawn.items()}
 
 
 def _drawable(points: pd.DataFrame, height: str, positive: bool) -> pd.DataFrame:

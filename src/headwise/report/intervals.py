@@ -1,6 +1,7 @@
 """Means with intervals, one line a label: which is better, and is it told apart?"""
 
 import json
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
@@ -33,6 +34,11 @@ def group_colours(data: pd.DataFrame) -> dict[str, str]:
     return {group: PALETTE[k % len(PALETTE)] for k, group in enumerate(groups)}
 
 
+def interval_titles(figure: IntervalFigure, data: pd.DataFrame) -> tuple[str, ...]:
+    """What the panels are called, in their order."""
+    return tuple(str(title) for title, _ in _by_panel(figure, data))
+
+
 def interval_panels(
     figure: IntervalFigure, data: pd.DataFrame, for_page: bool = False
 ) -> dict[str, alt.LayerChart]:
@@ -41,8 +47,12 @@ def interval_panels(
     labels = list(dict.fromkeys(rows["label"]))
     return {
         str(title): _panel(figure, here, labels, data, for_page)
-        for title, here in data.groupby("panel", sort=not figure.ordered)
+        for title, here in _by_panel(figure, data)
     }
+
+
+def _by_panel(figure: IntervalFigure, data: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    return iter(data.groupby("panel", sort=not figure.ordered))
 
 
 def _panel(

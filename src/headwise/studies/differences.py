@@ -1,10 +1,13 @@
 """Which of several settings is better, with intervals over seeds."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr  # scipy.stats takes a second to import
 
 from headwise.core.intervals import Interval
+from headwise.studies.cells import matching
 
 ALLOCATION_PAPER = "Allocation of Parameters in Transformers, arXiv 2510.03784"
 
@@ -14,11 +17,9 @@ def paired(results: pd.DataFrame, first: str, second: str, level: float = 0.95) 
 
     Seeds of two parts see the same batches, so that their difference is more certain than either.
     """
-    losses = [
-        results[results["part"] == part].set_index("seed")["error"] for part in (first, second)
-    ]
-    gaps = (losses[0] - losses[1]).dropna().to_numpy(float)
-    return Interval.of(gaps, level) if len(gaps) else None
+    losses = [_losses(results, part, ["seed"]) for part in (first, second)]
+    gaps = [losses[0][seed] - losses[1][seed] for seed in sorted(losses[0].keys() & losses[1])]
+    return Interval.of(gaps, level) if gaps else None
 
 
 def pooled(results: pd.DataFrame, first: str, second: str, arm: str) -> Interval | None:
@@ -26,12 +27,19 @@ def pooled(results: pd.DataFrame, first: str, second: str, arm: str) -> Interval
 
     The arms of a text and seed share their batches, so that they are no sample of their own.
     """
-    losses = [
-        results[results["part"] == part].set_index(["text", "seed", arm])["error"]
-        for part in (first, second)
-    ]
-    gaps = (losses[0] - losses[1]).dropna().groupby(level=["text", "seed"]).mean()
-    return Interval.of(gaps.to_numpy(float)) if len(gaps) else None
+    losses = [_losses(results, part, ["text", "seed", arm]) for part in (first, second)]
+    gaps: dict[tuple[Any, ...], list[float]] = {}
+    for place in sorted(losses[0].keys() & losses[1]):
+        gaps.setdefault(place[:2], []).append(losses[0][place] - losses[1][place])
+    return Interval.of([float(np.mean(each)) for each in gaps.values()]) if gaps else None
+
+
+def _losses(results: pd.DataFrame, part: str, by: list[str]) -> dict[tuple[Any, ...], float]:
+    """The known errors of a part by these columns, each of which is there once."""
+    errors = results["error"].to_numpy(float)
+    rows = matching(results, part=part) & ~np.isnan(errors)
+    places = zip(*(results[name].to_numpy()[rows].tolist() for name in by), strict=True)
+    return dict(zip(places, errors[rows].tolist(), strict=True))
 
 
 def best_group(results: pd.DataFrame, column: str) -> tuple[int, list[int]]:
@@ -53,4 +61,11 @@ def best_group(results: pd.DataFrame, column: str) -> tuple[int, list[int]]:
 def _told_apart(first: np.ndarray, second: np.ndarray) -> bool:
     if min(len(first), len(second)) < 2:
         return False  # one seed shows no spread: nothing can be told
-    return bool(stats.ttest_ind(first, second, equal_var=False).pvalue < 0.05)
+    spreads = [each.var(ddof=1) / len(each) for each in (first, second)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = sum(spreads) ** 2 / sum(
+            s**2 / (len(each) - 1) for s, each in zip(spreads, (first, second), strict=True)
+        )
+        distance = abs(first.mean() - second.mean()) / np.sqrt(sum(spreads))
+    freedom = 1.0 if np.isnan(freedom) else freedom  # no spread at all
+    return bool(2 * stdtr(freedom, -distance) < 0.05)

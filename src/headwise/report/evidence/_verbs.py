@@ -41,14 +41,19 @@ def add_evidence(
     return path
 
 
-def write_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> Path:
-    """Make index.html in the folder, and the Markdown page `docs` (None: none), of its tables."""
+def write_evidence(
+    folder: str | Path = FOLDER, docs: str | Path | None = DOCS, jobs: int | None = None
+) -> Path:
+    """Make index.html in the folder, and the Markdown page `docs` (None: none), of its tables.
+
+    Tables are judged by `jobs` processes; by default by as many as there are cores.
+    """
     folder = _with_tables(folder)
     check_can_write_into(folder, "--folder (in Python folder=)")
     check_can_write(docs, "--docs (in Python docs=)")
     wrong = _stale(folder)
     require(not wrong, "; ".join(wrong))
-    papers = gather(folder, list(STUDIES.values()))
+    papers = gather(folder, jobs)
     path = folder / _PAGE
     write_file(path, evidence_page(papers))
     if docs is not None:
@@ -63,17 +68,20 @@ def _with_tables(folder: str | Path) -> Path:
     return folder
 
 
-def check_evidence(folder: str | Path = FOLDER, docs: str | Path | None = DOCS) -> list[str]:
+def check_evidence(
+    folder: str | Path = FOLDER, docs: str | Path | None = DOCS, jobs: int | None = None
+) -> list[str]:
     """Recompute every claim, figure and sentence from the tables; gives what is wrong, if anything.
 
     A table is wrong if its runs are not those that the study's tier has; a page if it does not say
-    what its tables say. Nothing is trained.
+    what its tables say. Nothing is trained. Tables are judged by `jobs` processes; by default by as
+    many as there are cores.
     """
     folder = _with_tables(folder)
     wrong = _stale(folder)
     if wrong:
         return wrong
-    papers = gather(folder, list(STUDIES.values()))
+    papers = gather(folder, jobs)
     pages = {folder / _PAGE: without_drawings(evidence_page(papers, drawn=False))}
     if docs is not None:
         pages[Path(docs)] = markdown(papers)

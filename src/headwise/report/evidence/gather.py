@@ -11,8 +11,10 @@ from pathlib import Path
 import pandas as pd
 
 from headwise.lab.study import Claim, Study, Verdict
+from headwise.report.evidence.judge import Judgement, judge_tables
 from headwise.report.evidence.tables import EvidenceTable, read_table
 from headwise.report.figures import DrawnFigure
+from headwise.studies import STUDIES
 
 TIER = "standard"
 _ORDER = ("does not hold", "cannot tell", "holds", "not tested")
@@ -22,10 +24,11 @@ OTHER = "Questions that no paper asks"
 
 @dataclass(frozen=True)
 class StudyEvidence:
-    """A study and its table; `found` is None where it was not run yet."""
+    """A study, its table and what that says; both are None where it was not run yet."""
 
     study: Study
     found: EvidenceTable | None
+    judged: Judgement | None
 
     @property
     def tier(self) -> str:
@@ -48,10 +51,15 @@ class StudyEvidence:
     @cached_property
     def verdicts(self) -> list[tuple[Claim, Verdict]]:
         """Claims that fail first, then those that cannot be told, then those that hold."""
-        if self.found is None:
+        if self.judged is None:
             return []
-        found = list(self.found.result.verdicts.items())
+        found = zip(self.study.claims, self.judged.verdicts, strict=True)
         return sorted(found, key=lambda each: _ORDER.index(each[1].status))
+
+    @property
+    def answer(self) -> str:
+        """The answer to the study's question, in a sentence."""
+        return self.judged.conclusion.sentence if self.judged else ""
 
     @property
     def differences(self) -> Sequence[str]:
@@ -96,17 +104,23 @@ class PaperEvidence:
         return said + "."
 
 
-def gather(folder: Path, studies: Sequence[Study]) -> list[PaperEvidence]:
-    """The papers that the studies are of, in their order, with what the folder's tables say."""
+def gather(folder: Path, jobs: int | None = None) -> list[PaperEvidence]:
+    """The papers that the studies are of, in their order, with what the folder's tables say.
+
+    So many processes judge them; by default as many as there are cores.
+    """
+    studies = list(STUDIES.values())
+    tables = {study.name: folder / f"{study.name}.parquet" for study in studies}
+    judged = judge_tables([path for path in tables.values() if path.is_file()], jobs)
     papers: dict[str, list[StudyEvidence]] = {}
     titles: dict[str, str] = {}
     for study in studies:
-        path = folder / f"{study.name}.parquet"
+        path = tables[study.name]
         number = _ARXIV.search(study.paper)
         paper = number[0] if number else OTHER
         titles.setdefault(paper, study.paper if number else OTHER)
         found = read_table(path, study) if path.is_file() else None
-        papers.setdefault(paper, []).append(StudyEvidence(study, found))
+        papers.setdefault(paper, []).append(StudyEvidence(study, found, judged.get(path)))
     return [PaperEvidence(titles[paper], tuple(each)) for paper, each in papers.items()]
 
 

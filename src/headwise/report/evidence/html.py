@@ -78,7 +78,7 @@ def _study(each: StudyEvidence, sheet: FigureSheet) -> Html:
             for it in study.claims
         )
         return head + rerun + Markup(f'<ul class="claims">{claims}</ul></article>')
-    answer = Markup(f"<p>{linked(each.found.result.conclusion.sentence)}</p>")
+    answer = Markup(f"<p>{linked(each.answer)}</p>")
     claims = Markup("").join(_claim(*pair) for pair in each.verdicts)
     return Markup("").join(
         [

@@ -34,7 +34,7 @@ def _study(each: StudyEvidence) -> list[str]:
     if each.found is None:
         unrun = f"Not run yet. `{each.command}` ({each.price})"
         return [*blocks, unrun, "\n".join(f"- {claim.statement}" for claim in each.study.claims)]
-    blocks.append(each.found.result.conclusion.sentence)
+    blocks.append(each.answer)
     blocks.append("\n".join(_claim(claim, verdict) for claim, verdict in each.verdicts))
     blocks.append(f"`{each.command}`: {each.price}. {each.made_with}.")
     return blocks

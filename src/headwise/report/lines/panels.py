@@ -46,9 +46,14 @@ def named_lines(style: LineStyle, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{_LINE: rows[style.figure.colour].map(readable_value)})
 
 
+def panel_titles(data: LineData) -> list[str]:
+    """What the panels are called, in their order."""
+    return list(dict.fromkeys(data.points["panel"]))
+
+
 def panels(style: LineStyle, data: LineData) -> dict[str, alt.LayerChart]:
     """A chart a panel, by its title."""
-    titles = list(dict.fromkeys(data.points["panel"]))
+    titles = panel_titles(data)
     width, height = next((size for most, size in _SIZES.items() if len(titles) <= most), _SMALL)
     height += _MORE_HEIGHT if style.for_page and len(titles) == 1 else 0
     return {

@@ -56,7 +56,7 @@ class IndexEntry:
 def _small_figure(result: StudyResult) -> Any | None:
     """The first panel of the study's main figure, small, its letters as large as elsewhere."""
     first = next(iter(result.charts.values()), None)
-    panel: Any = None if first is None else next(iter(first.panels.values()), first.chart)
+    panel: Any = None if first is None else next(iter(first.panels.values()))
     if panel is None or not isinstance(panel.width, int):
         return panel
     drawn = {figure.name: figure for figure in result.study.figures}[next(iter(result.charts))]

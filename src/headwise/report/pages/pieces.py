@@ -24,7 +24,8 @@ def whole_figure(name: str, title: str, chart: Any, data: pd.DataFrame) -> PageF
     """A figure of one panel; its title and subtitle stand on the page."""
     bare = chart.copy()
     bare.title = ""
-    return PageFigure(name, title, DrawnFigure(chart, data, {"": bare}), subtitle(chart))
+    drawn = DrawnFigure(data, lambda: chart, ("",), lambda: {"": bare})
+    return PageFigure(name, title, drawn, subtitle(chart))
 
 
 def subtitle(chart: Any) -> str:
@@ -55,7 +56,7 @@ def panel_figure(
     called, colours = legend
     swatches = tuple(Swatch(value, value, colour) for value, colour in colours.items())
     swatches = swatches if len(swatches) > 1 else ()  # one line needs no name
-    drawn = DrawnFigure(whole, data, on_page, swatches, called)
+    drawn = DrawnFigure(data, lambda: whole, tuple(on_page), lambda: on_page, swatches, called)
     return PageFigure(name, title, drawn, caption)
 
 

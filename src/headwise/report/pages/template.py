@@ -48,11 +48,11 @@ class FigureSheet:
     def markup(self, figure: PageFigure, main: bool = False) -> Html:
         """The figure with its legend, its caption and the links that save it."""
         drawn, panels = figure.drawn, []
-        for title, chart in (drawn.panels or {"": drawn.chart}).items():
+        for title in drawn.titles:
             name = f"panel-{next(self._numbers)}"
             if not self._still:
-                self.specs[name] = panel_spec(chart)
-            picture = static_svg(chart, name) if self._drawn else ""
+                self.specs[name] = panel_spec(drawn.panels[title])
+            picture = static_svg(drawn.panels[title], name) if self._drawn else ""
             panels.append({"title": title, "id": name, "svg": picture})
         files = {"csv": data_address(drawn.data.to_csv(index=False), "text/csv")}
         if not self._still:

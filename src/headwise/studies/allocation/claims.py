@@ -166,7 +166,8 @@ def _against_uniform(results: pd.DataFrame, name: str, limit: float) -> Verdict:
 
 def _arms(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Text by text, without and with QK-norm, what is finished."""
-    for arm, rows in results.dropna(subset="error").groupby("arm"):
+    columns = ["arm", "part", "seed", "error"]
+    for arm, rows in results[columns].dropna(subset="error").groupby("arm"):
         yield str(arm), rows
 
 

@@ -19,6 +19,7 @@ from headwise.lab.study import (
 )
 from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
+from headwise.studies.cells import matching, mean
 from headwise.training import TextTraining
 
 KEPT = (0.25, 0.5, 0.75)
@@ -59,13 +60,14 @@ def full_parts() -> dict[str, list[Run]]:
 def paired(results: pd.DataFrame) -> pd.DataFrame:
     """One row a layer, share and seed: the increases of the loss both ways."""
     nothing = pd.DataFrame(columns=["layer", "keep", "seed", "dimension", "count"])
-    cuts = results[(results["part"] == "cuts") & ~results["diverged"].astype(bool)]
-    if cuts.empty:
+    cuts = matching(results, part="cuts") & ~results["diverged"].to_numpy(bool)
+    (*places, ways), errors = mean(results, ["layer", "keep", "seed", "way"], cuts)
+    if not {"dimension", "count"} <= set(ways):
         return nothing
-    table = cuts.pivot_table(index=["layer", "keep", "seed"], columns="way", values="error")
-    if not {"dimension", "count"} <= set(table.columns):
-        return nothing
-    return table.reset_index().dropna()
+    both = [errors[..., list(ways).index(way)] for way in ("dimension", "count")]
+    there = np.nonzero(~np.isnan(both).any(axis=0))
+    at = {name: level[k] for name, level, k in zip(nothing, places, there, strict=False)}
+    return pd.DataFrame({**at, "dimension": both[0][there], "count": both[1][there]})
 
 
 def gaps(pairs: pd.DataFrame) -> pd.Series:

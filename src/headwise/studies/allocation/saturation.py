@@ -11,6 +11,7 @@ from headwise.lab.run import Run
 from headwise.lab.study import Claim, Conclusion, Figure, Study, Verdict, three_tiers
 from headwise.nets import DecoderShape
 from headwise.studies.allocation import shared
+from headwise.studies.cells import matching, mean
 from headwise.training import TextTraining
 
 WEIGHTS: tuple[Any, ...] = ("trained", "random", "independent")
@@ -64,13 +65,16 @@ def full_parts() -> dict[str, list[Run]]:
 
 def slopes(results: pd.DataFrame, part: str) -> pd.DataFrame:
     """By weights and rank: the power of the length with which the error goes."""
-    found = results[(results["part"] == part) & (results["error"] > 0)]  # others have no logarithm
+    columns = ["weights", "rank", "length"]
+    here = matching(results, part=part) & (results["error"].to_numpy(float) > 0)
+    logs = results.loc[here, columns].assign(log=np.log(results["error"].to_numpy(float)[here]))
+    (kinds, ranks, lengths), means = mean(logs, columns, np.ones(len(logs), bool), "log")
     rows = []
-    for (weights, rank), group in found.groupby(["weights", "rank"]):
-        means = np.log(group["error"]).groupby(group["length"]).mean()
-        if len(means) > 1:
-            power = float(np.polyfit(np.log(means.index.to_numpy(float)), means, 1)[0])
-            rows.append({"weights": weights, "rank": int(rank), "power": power})
+    for (which, weights), (at, rank) in product(enumerate(kinds), enumerate(ranks)):
+        known = ~np.isnan(means[which, at])
+        if known.sum() > 1:
+            line = np.polyfit(np.log(lengths[known].astype(float)), means[which, at, known], 1)
+            rows.append((weights, int(rank), float(line[0])))
     return pd.DataFrame(rows, columns=["weights", "rank", "power"])
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from headwise.lab.study import NOT_TESTED, Conclusion, Verdict
+from headwise.studies.cells import framed, least, matching
 from headwise.studies.head_count.claims import DROP
 from headwise.studies.head_count.claims import PUBLISHED as TABLES
 from headwise.studies.published import published_tables
@@ -24,9 +25,9 @@ def _published(part: str, heads: int) -> "pd.Series[float]":
 
 def _over_published(results: pd.DataFrame, part: str, heads: int, by: str) -> pd.DataFrame:
     """Our smallest error over the published one: a row a choice, a column a length."""
-    rows = results[(results["part"] == part) & (results["heads"] == heads)]
-    least = rows.dropna(subset="error").groupby([by, "length"])["error"].min().unstack()
-    return least.div(_published(part, heads).reindex(least.columns), axis=1)
+    rows = matching(results, part=part, heads=heads)
+    ours = framed(least(results, [by, "length"], rows), [by, "length"])
+    return ours / _published(part, heads).reindex(ours.columns).to_numpy()
 
 
 def _distance(ratios: pd.DataFrame) -> "pd.Series[float]":
@@ -61,11 +62,11 @@ def drop_with_that_block(results: pd.DataFrame) -> Verdict:
     if len(ratios) < 2:
         return NOT_TESTED
     block = _distance(ratios).idxmin()
-    rows = results[(results["part"] == "two-layers") & (results["between"] == block)]
-    least = rows.dropna(subset="error").groupby(["heads", "length"])["error"].min().unstack()
-    if not {1, 2} <= set(least.index):
+    by, rows = ["heads", "length"], matching(results, part="two-layers", between=block)
+    errors = framed(least(results, by, rows), by)
+    if not {1, 2} <= set(errors.index):
         return NOT_TESTED
-    falls = (least.loc[1] / least.loc[2]).dropna()
+    falls = (errors.loc[1] / errors.loc[2]).dropna()
     if falls.empty:
         return NOT_TESTED
     listed = ", ".join(f"T = {length}: {fall:.1f}×" for length, fall in falls.items())
@@ -77,17 +78,28 @@ def drop_with_that_block(results: pd.DataFrame) -> Verdict:
 
 def _recipes(results: pd.DataFrame) -> pd.DataFrame:
     """The rows with what their training changes; “base” has as few seeds as the changes have."""
-    rows = results[results["part"] == "three-heads"].dropna(subset="error")
+    rows = matching(results, part="three-heads") & ~np.isnan(results["error"].to_numpy(float))
+    names = ("part", "heads", "length", "error", "seed", "steps", "samples", "start")
+    of = {name: results[name].to_numpy()[rows] for name in names}
+    if not rows.any():
+        return pd.DataFrame({**of, "change": []})
     changes = {
-        "longer": rows["steps"] > rows["steps"].min(),
-        "more data": rows["samples"] > rows["samples"].min(),
-        "torch start": rows["start"] == "torch",
+        "longer": of["steps"] > of["steps"].min(),
+        "more data": of["samples"] > of["samples"].min(),
+        "torch start": of["start"] == "torch",
     }
-    said = [", ".join(n for n, c in changes.items() if c.loc[row]) or BASE for row in rows.index]
-    rows = rows.assign(change=said)
-    changed = rows["change"] != BASE
-    few = rows[changed | (rows["seed"] <= rows.loc[changed, "seed"].max())]
-    return pd.concat([few, rows[~changed].assign(change="more seeds")], ignore_index=True)
+    said = np.array(
+        [
+            ", ".join(name for name, is_so in zip(changes, row, strict=True) if is_so) or BASE
+            for row in zip(*changes.values(), strict=True)
+        ],
+        object,
+    )
+    base = said == BASE
+    few = ~base | (of["seed"] <= of["seed"][~base].max(initial=-1))
+    places = np.concatenate([np.flatnonzero(few), np.flatnonzero(base)])
+    change = [*said[few], *["more seeds"] * int(base.sum())]
+    return pd.DataFrame({**{name: of[name][places] for name in names[:4]}, "change": change})
 
 
 def _closes(recipe: str, results: pd.DataFrame) -> Verdict:

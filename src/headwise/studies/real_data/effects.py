@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from headwise.core.intervals import Interval
+from headwise.studies.cells import matching, mean
 from headwise.studies.real_data.arms import FIXED_HEADS, FIXED_WIDTH, GROWING
 
 TRAIN, HELD_OUT = "train_accuracy", "held_out_accuracy"
@@ -49,20 +51,22 @@ def in_points(interval: Interval) -> str:
 def effect(results: pd.DataFrame, arm: str, score: str = TRAIN) -> Effect | None:
     """The effect in an arm, over seeds that have both ends at every length; None without two."""
     cells = _cells(results, arm, score)
-    if cells is None or len(cells.columns) < 2:
+    if cells is None or len(cells.varied) < 2:
         return None
-    least, greatest = cells.columns[0], cells.columns[-1]
-    by_length = (cells[greatest] - cells[least]).unstack("length").dropna()
-    if len(by_length) < 1:
+    changes = cells.scores[..., -1] - cells.scores[..., 0]
+    whole = ~np.isnan(changes).any(axis=0)
+    if not whole.any():
         return None
-    mine = results[results["part"] == arm]
-    held = {
-        GROWING: "",
-        FIXED_WIDTH: f" at width {mine['total_width'].iloc[0]}",
-        FIXED_HEADS: f" with {mine['heads'].iloc[0]} heads",
-    }[arm]
-    lengths = tuple(map(int, by_length.columns))
-    return Effect(arm, int(least), int(greatest), held, lengths, by_length.mean(axis=1))
+    held = ""
+    if arm != GROWING:
+        name, words = {
+            FIXED_WIDTH: ("total_width", " at width {}"),
+            FIXED_HEADS: ("heads", " with {} heads"),
+        }[arm]
+        held = words.format(results[name].to_numpy()[matching(results, part=arm)][0])
+    by_seed = pd.Series(changes[:, whole].mean(axis=0), cells.seeds[whole])
+    lengths = tuple(map(int, cells.lengths))
+    return Effect(arm, int(cells.varied[0]), int(cells.varied[-1]), held, lengths, by_seed)
 
 
 def effects_of_heads(results: pd.DataFrame, score: str = TRAIN) -> dict[int, Interval]:
@@ -71,30 +75,28 @@ def effects_of_heads(results: pd.DataFrame, score: str = TRAIN) -> dict[int, Int
     The intervals hold jointly at 95 % or more (Bonferroni), for none was chosen beforehand.
     """
     cells = _cells(results, FIXED_WIDTH, score)
-    if cells is None or len(cells.columns) < 2:
+    if cells is None or len(cells.varied) < 2:
         return {}
-    level = 1 - 0.05 / (len(cells.columns) - 1)
+    level = 1 - 0.05 / (len(cells.varied) - 1)
     found = {}
-    for heads in cells.columns[1:]:
-        gaps = (cells[heads] - cells[cells.columns[0]]).unstack("length").dropna().mean(axis=1)
+    for place, heads in enumerate(cells.varied[1:], 1):
+        gaps = (cells.scores[..., place] - cells.scores[..., 0]).mean(axis=0)
+        gaps = gaps[~np.isnan(gaps)]
         if len(gaps):
-            found[int(heads)] = Interval.of(gaps.to_numpy(float), level)
+            found[int(heads)] = Interval.of(gaps, level)
     return found
 
 
 def slope(results: pd.DataFrame, arm: str, score: str = TRAIN) -> dict[int, Interval]:
     """Accuracy gained with every doubling of what the arm varies, by length, over seeds."""
     cells = _cells(results, arm, score)
-    if cells is None or len(cells.columns) < 2:
+    if cells is None or len(cells.varied) < 2:
         return {}
-    doublings = np.log2(cells.columns.to_numpy(float))
-    lines = pd.Series(
-        np.polyfit(doublings, cells.to_numpy(float).T, 1)[0] if len(cells) else [], cells.index
-    )
-    return {
-        int(length): Interval.of(mine.to_numpy(float))
-        for length, mine in lines.groupby(level="length")
-    }
+    doublings, found = np.log2(cells.varied.astype(float)), {}
+    for length, scores in zip(cells.lengths, cells.scores, strict=True):
+        known = scores[~np.isnan(scores).any(axis=1)]
+        found[int(length)] = Interval.of(np.polyfit(doublings, known.T, 1)[0])
+    return found
 
 
 def by_length(results: pd.DataFrame, score: str = TRAIN) -> Interval | None:
@@ -102,11 +104,12 @@ def by_length(results: pd.DataFrame, score: str = TRAIN) -> Interval | None:
     cells = _cells(results, GROWING, score)
     if cells is None:
         return None
-    wide = cells.mean(axis=1).unstack("length").dropna()
-    if len(wide.columns) < 2 or wide.empty:
+    means = cells.scores.mean(axis=2)
+    means = means[:, ~np.isnan(means).any(axis=0)]
+    if len(means) < 2 or not means.size:
         return None
-    doublings = np.log2(wide.columns.to_numpy(float))
-    return Interval.of(np.polyfit(doublings, wide.to_numpy(float).T, 1)[0])
+    doublings = np.log2(cells.lengths.astype(float))
+    return Interval.of(np.polyfit(doublings, means, 1)[0])
 
 
 def effect_points(results: pd.DataFrame) -> pd.DataFrame:
@@ -138,10 +141,25 @@ def _point(label: str, panel: str, group: str, found: Interval) -> dict[str, obj
     return {"label": label, "panel": panel, "group": group, **bounds}
 
 
-def _cells(results: pd.DataFrame, arm: str, score: str) -> pd.DataFrame | None:
-    """Rows are length and seed, columns what the arm varies; rows that lack one are left out."""
-    places = ["length", "seed", _VARIED[arm]]
-    mine = results.loc[(results["part"] == arm) & results["error"].notna(), [*places, score]]
-    if mine.empty:
+@dataclass(frozen=True)
+class _Cells:
+    """Scores of an arm; of a length and seed, all of them or none (NaN)."""
+
+    lengths: np.ndarray
+    seeds: np.ndarray
+    varied: np.ndarray
+    scores: Float[np.ndarray, "lengths seeds varied"]
+
+
+def _cells(results: pd.DataFrame, arm: str, score: str) -> _Cells | None:
+    """By length, seed and what the arm varies, without lengths and seeds that lack a value."""
+    finished = matching(results, part=arm) & ~np.isnan(results["error"].to_numpy(float))
+    (lengths, seeds, varied), scores = mean(
+        results, ["length", "seed", _VARIED[arm]], finished, score
+    )
+    whole = ~np.isnan(scores).any(axis=2)
+    if not whole.any():
         return None
-    return mine.set_index(places)[score].unstack().dropna()
+    scores = np.where(whole[..., None], scores, np.nan)
+    here, there = whole.any(axis=1), whole.any(axis=0)
+    return _Cells(lengths[here], seeds[there], varied, scores[here][:, there])

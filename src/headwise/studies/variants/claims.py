@@ -5,12 +5,14 @@ seeds: a prediction inside an interval that holds other values too cannot tell.
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from headwise.core.intervals import Interval
 from headwise.lab.study import NOT_TESTED, Claim, Conclusion, Verdict
+from headwise.studies.cells import least, matching
 from headwise.studies.variants.models import BANDS
 from headwise.studies.variants.transition import FALL, transitions
 
@@ -85,20 +87,23 @@ def grouping_keeps_rank(results: pd.DataFrame) -> Verdict:
 
 def state_and_length(results: pd.DataFrame) -> Verdict:
     """The GRU's error falls until its state has D numbers, and grows with the length."""
-    rows = results[(results["part"].isin([WHOLE, "lengths"])) & (results["model"] == "GRU")]
-    if rows.empty or rows["length"].nunique() < 2:
+    of_gru = matching(results, model="GRU")
+    here = of_gru & (matching(results, part=WHOLE) | matching(results, part="lengths"))
+    (dims, lengths, states), best = least(results, ["intrinsic_dim", "length", "units"], here)
+    if len(lengths) < 2:
         return NOT_TESTED
-    best = rows.groupby(["intrinsic_dim", "length", "units"])["error"].min()
     words, grows, short = [], [], []
-    for (dim, units), errors in best.groupby(level=[0, 2]):
-        by_length = errors.droplevel([0, 2]).sort_index()
-        if len(by_length) > 1 and units >= dim:
-            grows.append(bool((by_length.diff().dropna() > 0).all()))
-            listing = ", ".join(f"T = {t:g}: {e:.1e}" for t, e in by_length.items())
-            words.append(f"state {units:g}, D = {dim:g}: {listing}")
-    for (dim, length), errors in best.groupby(level=[0, 1]):
-        by_state = errors.droplevel([0, 1])
-        few, enough = by_state[by_state.index < dim], by_state[by_state.index >= dim]
+    for (i, dim), (k, units) in product(enumerate(dims), enumerate(states)):
+        known = ~np.isnan(best[i, :, k])
+        if known.sum() > 1 and units >= dim:
+            errors = best[i, known, k]
+            grows.append(bool((np.diff(errors) > 0).all()))
+            listing = zip(lengths[known], errors, strict=True)
+            said = ", ".join(f"T = {t:g}: {e:.1e}" for t, e in listing)
+            words.append(f"state {units:g}, D = {dim:g}: {said}")
+    for (i, dim), (j, length) in product(enumerate(dims), enumerate(lengths)):
+        known = ~np.isnan(best[i, j])
+        few, enough = best[i, j, known & (states < dim)], best[i, j, known & (states >= dim)]
         if len(few) and len(enough):
             short.append(bool(few.min() > 2 * enough.min()))
             words.append(
@@ -112,22 +117,21 @@ def state_and_length(results: pd.DataFrame) -> Verdict:
 
 def ceiling_and_floor(results: pd.DataFrame) -> Verdict:
     """With D units: the maximum is no worse than plain heads, and the mean is worse."""
-    rows = results[results["part"] == WHOLE]
-    if rows.empty:
+    equal = results["units"].to_numpy() == results["intrinsic_dim"].to_numpy()
+    here = matching(results, part=WHOLE) & equal
+    (dims, lengths, models), best = least(results, ["intrinsic_dim", "length", "model"], here)
+    names = [str(model) for model in models]
+    if not {"plain", "max pooling", "mean pooling"} <= set(names):
         return NOT_TESTED
-    rows = rows[rows["units"] == rows["intrinsic_dim"]]
-    best = rows.groupby(["intrinsic_dim", "length", "model"])["error"].min().unstack()
-    if not {"plain", "max pooling", "mean pooling"} <= set(best.columns):
-        return NOT_TESTED
-    best = best[["plain", "max pooling", "mean pooling"]].dropna()
+    three = best[..., [names.index(name) for name in ("plain", "max pooling", "mean pooling")]]
+    places = np.argwhere(~np.isnan(three).any(axis=2))
+    plain, largest, middle = three[places[:, 0], places[:, 1]].T
     words = [
-        f"D = {dim:g}, T = {length:g}: plain {row['plain']:.1e}, max {row['max pooling']:.1e}, "
-        f"mean {row['mean pooling']:.1e}"
-        for (dim, length), row in best.iterrows()
+        f"D = {dims[i]:g}, T = {lengths[j]:g}: plain {one:.1e}, max {most:.1e}, mean {mean:.1e}"
+        for (i, j), one, most, mean in zip(places, plain, largest, middle, strict=True)
     ]
-    ceiling = (best["max pooling"] <= 2 * best["plain"]).all()
-    floor = (best["mean pooling"] >= FALL * best["plain"]).all()
-    return Verdict.of(bool(ceiling and floor), "; ".join(words)) if len(best) else NOT_TESTED
+    holds = bool((largest <= 2 * plain).all() and (middle >= FALL * plain).all())
+    return Verdict.of(holds, "; ".join(words)) if words else NOT_TESTED
 
 
 def depth_is_needed(results: pd.DataFrame) -> Verdict:
@@ -195,12 +199,13 @@ def _by_model(results: pd.DataFrame, part: str) -> dict[tuple[str, int], np.ndar
     """Logarithms of the errors, seed by seed, by model and rank."""
     if "rank" not in results:
         return {}
-    rows = results[results["part"] == part]
-    return {
-        (str(model), int(rank)): np.log(here["error"].dropna().to_numpy(float))
-        for (model, rank), here in rows.groupby(["model", "rank"])
-        if here["error"].notna().any()
-    }
+    errors = results["error"].to_numpy(float)
+    here = matching(results, part=part) & ~np.isnan(errors) & pd.notna(results["rank"].to_numpy())
+    places = zip(*(results[name].to_numpy()[here] for name in ("model", "rank")), strict=True)
+    found: dict[tuple[str, int], list[float]] = {}
+    for (model, rank), error in zip(places, errors[here], strict=True):
+        found.setdefault((str(model), int(rank)), []).append(error)
+    return {place: np.log(found[place]) for place in sorted(found)}
 
 
 def _difference(first: np.ndarray, second: np.ndarray) -> Interval:

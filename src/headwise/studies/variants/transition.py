@@ -2,9 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from headwise.studies.cells import matching
 
 FALL = 5.0  # a fall of the error by this factor at one step is a transition
 _DRAWS = 400
@@ -47,16 +50,20 @@ def transitions(results: pd.DataFrame, part: str, models: Collection[str] = ()) 
     Of these `models` only, where some are named: what is not asked for costs a resampling each.
     """
     columns = ["model", "dim", "length", "found"]
-    if "part" not in results or not (results["part"] == part).any():
+    here = matching(results, part=part) if "part" in results else np.zeros(0, bool)
+    if not here.any():
         return pd.DataFrame(columns=columns)
-    chosen = results[results["part"] == part]
-    chosen = chosen[chosen["model"].isin(models)] if models else chosen
-    units, errors = chosen["units"].to_numpy(), chosen["error"].to_numpy(float)
-    groups = chosen.groupby(["model", "intrinsic_dim", "length"]).indices
+    names = ["model", "intrinsic_dim", "length", "units", "error"]
+    chosen = [results[name].to_numpy()[here] for name in names]
+    units, errors = chosen[3], chosen[4].astype(float)
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for row, place in enumerate(zip(*(each.tolist() for each in chosen[:3]), strict=True)):
+        if (not models or place[0] in models) and place[1] == place[1]:  # NaN: of another task
+            groups.setdefault(place, []).append(row)
     rows = [
         (model, int(dim), int(length), found)
-        for (model, dim, length), here in sorted(groups.items())
-        if (found := _largest_fall(units[here], errors[here])) is not None
+        for (model, dim, length), mine in sorted(groups.items())
+        if (found := _largest_fall(units[mine], errors[mine])) is not None
     ]
     return pd.DataFrame(rows, columns=columns)
 
