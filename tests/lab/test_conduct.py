@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+import tiny_study
 
+from headwise.lab.conduct import StudyState, conduct
+from headwise.lab.crew import Place
 from headwise.lab.store import Store
 
 HERE = Path(__file__).parent
@@ -65,6 +68,21 @@ def test_the_number_of_workers_changes_nothing(
 ) -> None:
     finish(tmp_path / "a.db", "--jobs", "1")
     assert contents(tmp_path / "a.db") == undisturbed
+
+
+def test_the_folder_of_checkpoints_stays_while_a_worker_may_write_into_it(tmp_path: Path) -> None:
+    folder, stays = Path(f"{tmp_path / 'a.db'}.unfinished"), []
+
+    def on_state(state: StudyState) -> None:
+        if state.finished < state.total:
+            stays.append(folder.exists())
+            folder.mkdir(exist_ok=True)
+
+    with Store(tmp_path / "a.db", write=True) as store:
+        conduct(store, OWNER, "quick", tiny_study.parts(), Place(jobs=1), on_state)
+    assert len(stays) > 1
+    assert all(stays[1:])
+    assert not folder.exists()
 
 
 def test_killed_at_random_moments_and_rerun_the_records_are_the_same(

@@ -99,6 +99,8 @@ def conduct(
                     break
     finally:
         work.commit()
+        with suppress(OSError):  # not there, or it holds what a stopped run goes on from
+            work.unfinished.rmdir()
     work.say()
     return work.state()
 
@@ -182,10 +184,9 @@ def _steps(group: list[Run]) -> int:
 
 
 def _discard(unfinished: Path, records: Iterable[Record]) -> None:
-    """Remove the checkpoints of runs that the store now holds, and the folder with the last."""
-    if not unfinished.exists():
-        return
+    """Remove the checkpoints of runs that the store now holds.
+
+    Their folder stays while there are workers: one of them may be about to write into it.
+    """
     for record in records:
         (unfinished / f"{record.key}.safetensors").unlink(missing_ok=True)
-    with suppress(OSError):  # not there, or not empty
-        unfinished.rmdir()
