@@ -74,7 +74,7 @@ def test_the_folder_of_checkpoints_stays_while_a_worker_may_write_into_it(tmp_pa
     folder, stays = Path(f"{tmp_path / 'a.db'}.unfinished"), []
 
     def on_state(state: StudyState) -> None:
-        if state.finished < state.total:
+        if not state.complete:
             stays.append(folder.exists())
             folder.mkdir(exist_ok=True)
 
