@@ -66,7 +66,7 @@ docs: $(VENV)/.installed-docs
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/speed/start.py
 	$(BIN)/python benchmarks/speed/kernel.py --quick
-	$(BIN)/python benchmarks/speed/encoder.py small
+	$(BIN)/python benchmarks/speed/encoder.py rank-16
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/speed/decoder.py
 
 clean:

@@ -35,6 +35,12 @@ CASES = {
             token_dim=3, outputs=1, width=6, heads=2, layers=1, ffn=7, keys="earlier", positions=5
         ),
     ),
+    "aligned, one output": (
+        CONTEXT,
+        EncoderShape.plain(
+            token_dim=3, outputs=1, width=16, heads=2, layers=1, ffn=16, keys="earlier", positions=5
+        ),
+    ),
     "layer": (
         PAIR,
         AttentionNetShape(

@@ -73,8 +73,8 @@ def read_heads(
     The first `keys` tokens are keys. `turns`: cosines and sines of rotary positions; `gains`: those
     of the RMS norms of queries and of keys, (members, heads, rank) each.
     """
-    steps = compiled_for(rows)
-    if steps is not None and rows.shape[2] * (layer.qk_dim + layer.v_dim) <= _MOST_COMPILED:
+    steps = compiled_for(rows) if fits_compiled(rows.shape[2], layer) else None
+    if steps is not None:
         both = None if gains is None else torch.stack(gains)
         shape = {"heads": layer.heads, "qk_dim": layer.qk_dim, "v_dim": layer.v_dim}
         return steps.read_heads(rows, keys=keys, causal=causal, turns=turns, gains=both, **shape)
@@ -87,6 +87,11 @@ def read_heads(
         return merge_heads(causal_attention(query, key, value))
     weights = attend(query * (1 / sqrt(layer.qk_dim)), key[..., :keys, :])
     return merge_heads(weights @ value[..., :keys, :])
+
+
+def fits_compiled(length: int, layer: AttentionShape) -> bool:
+    """Is a sequence of a head small enough for compiled attention?"""
+    return length * (layer.qk_dim + layer.v_dim) <= _MOST_COMPILED
 
 
 def head_norms(

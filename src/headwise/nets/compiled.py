@@ -33,6 +33,7 @@ class Compiled(NamedTuple):
     read_heads: Callable[..., Tensor]
     gelu: Callable[[Tensor], Tensor]
     rms_norm: Callable[[Tensor, Tensor], Tensor]
+    sub_layer: Callable[..., Tensor]
     lanes: int  # numbers in a vector
 
 
@@ -58,12 +59,15 @@ def compiled() -> Compiled | str:
     try:
         steps = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
         activations = named("headwise.core.compiled.activations")
+        layers = named("headwise.core.compiled.sublayers")
         with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
             steps.try_out()
             activations.try_out()
+            layers.try_out()
     except Exception as error:  # whatever goes wrong there
         return f"the compiled attention does not work here: {type(error).__name__}: {error}"
-    return Compiled(steps.read_heads, activations.gelu, activations.rms_norm, activations.LANES)
+    rows = activations.gelu, activations.rms_norm
+    return Compiled(steps.read_heads, *rows, layers.sub_layer, activations.LANES)
 
 
 def gelu(values: Tensor) -> Tensor:

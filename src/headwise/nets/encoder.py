@@ -18,8 +18,16 @@ from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import Kind, attend, causal_mask, project, read_heads
+from headwise.nets.attention import (
+    Kind,
+    attend,
+    causal_mask,
+    fits_compiled,
+    project,
+    read_heads,
+)
 from headwise.nets.base import LayeredShape, Net
+from headwise.nets.compiled import Compiled, compiled_for
 from headwise.nets.layers import (
     ParameterShapes,
     Params,
@@ -199,9 +207,40 @@ class EncoderShape(LayeredShape):
         self, params: Params, stream: Stream, layer: str, norm: str, inner: Inner
     ) -> Stream:
         """Residual connection and norm around attention or feed-forward network."""
+        steps, heads = compiled_for(stream), self.layers[int(layer.split(".")[1])]
+        written_out = self.norm != "none" and self.kind == "softmax"
+        if steps is not None and written_out and fits_compiled(stream.shape[2], heads):
+            return self._compiled_sub_layer(steps, params, stream, layer, norm, heads)
         if self.norm_first:
             return stream + inner(params, layer, self._norm(params, f"{layer}.{norm}", stream))
         return self._norm(params, f"{layer}.{norm}", stream + inner(params, layer, stream))
+
+    def _compiled_sub_layer(
+        self,
+        steps: Compiled,
+        params: Params,
+        stream: Stream,
+        layer: str,
+        norm: str,
+        heads: AttentionShape,
+    ) -> Stream:
+        """The same in one step of autograd."""
+        reads = norm == "norm1"
+        into, out = (
+            (params[f"{layer}.{name}.weight"], params[f"{layer}.{name}.bias"])
+            for name in (("qkv", "out") if reads else ("up", "down"))
+        )
+        return steps.sub_layer(
+            stream,
+            into,
+            out,
+            (params[f"{layer}.{norm}.weight"], params.get(f"{layer}.{norm}.bias")),
+            norm_first=self.norm_first,
+            heads=(heads.heads, heads.qk_dim, heads.v_dim) if reads else None,
+            keys=stream.shape[2] - (self.keys == "others"),
+            causal=self.keys == "earlier",
+            modules=self.modules if reads else 1,
+        )
 
     def _norm(self, params: Params, name: str, stream: Stream) -> Stream:
         if self.norm == "none":

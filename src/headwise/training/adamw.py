@@ -11,6 +11,7 @@ from math import prod
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 from headwise.nets.base import NetShape
 
@@ -76,8 +77,20 @@ class FlatAdamW:
 
     def step(self, rate: float) -> None:
         """One step of AdamW along the gathered gradients."""
-        self._adam.param_groups[0]["lr"] = rate
-        self._adam.step()
+        state = self._adam.state.get(self._flat)
+        if not state or self.device.type != "cpu":
+            self._adam.param_groups[0]["lr"] = rate
+            self._adam.step()
+            return
+        # The same kernel without the optimiser's own way to it, which takes several times as long.
+        group, moments = self._adam.param_groups[0], ("exp_avg", "exp_avg_sq")
+        one, two = ([state[name]] for name in moments)
+        with torch.no_grad():
+            adamw(
+                [self._flat], [self.gradient], one, two, [], [state["step"]], fused=True,
+                amsgrad=False, beta1=group["betas"][0], beta2=group["betas"][1], lr=rate,
+                weight_decay=group["weight_decay"], eps=group["eps"], maximize=False,
+            )  # fmt: skip
 
     def state(self) -> dict[str, Tensor]:
         """Weights and moments: all that the next step depends on."""

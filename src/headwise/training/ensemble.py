@@ -5,8 +5,8 @@ costs what one member costs. A token network's operations treat each member by i
 product a member, softmax and norm a row, elementwise sums and products. What could still tell
 members apart is where their matrices lie in memory, for a matrix product may take another path on
 another alignment. So members are stacked where all their matrices start on a vector boundary, that
-is, where sizes are multiples of 16 floats (64 bytes), and are computed one after the other
-elsewhere.
+is, where sizes are multiples of 16 floats (64 bytes) and no matrix is a mere vector (a product with
+one takes another path where it is alone), and are computed one after the other elsewhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -67,15 +67,20 @@ class Ensemble:
         rate: float,
     ) -> Float[Tensor, " members"]:
         """One step of AdamW on fresh sequences; returns each member's loss."""
-
-        def squared_error(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
+        losses = []
+        for members, leaves in self._stacks:
             outputs, penalty = forward_and_penalty(self.shape, leaves, inputs[members])
             if outputs.shape[2] != targets.shape[2]:
                 outputs = outputs[:, :, answers]
-            # Squared error summed over coordinates; mean over answers.
-            return (outputs - targets[members]).square().sum(-1).mean((1, 2)) + penalty
-
-        return self.descend(squared_error, rate)
+            # Squared error summed over coordinates; mean over answers. Its slope is known.
+            gaps = outputs.detach() - targets[members]
+            loss = gaps.square().sum(-1).mean((1, 2)) + penalty
+            slopes = gaps * (2 / (gaps.shape[1] * gaps.shape[2]))
+            values = [outputs, penalty.sum()] if isinstance(penalty, Tensor) else [outputs]
+            self._adamw.carry(values, [slopes, None][: len(values)], leaves, members)
+            losses.append(loss.detach())
+        self._adamw.step(rate)
+        return torch.cat(losses)
 
     def descend(self, loss_of: LossOf, rate: float, clip: float = inf) -> Float[Tensor, " members"]:
         """One step of AdamW on any loss; `loss_of` gives the losses of a stack of members.
@@ -118,7 +123,11 @@ class Ensemble:
 
 
 def stackable(shape: TokenNetShape, training: Streaming) -> bool:
-    """Do all members' matrices start on a vector boundary, in training and in validation?"""
+    """Do all members' matrices start on a vector boundary, in training and in validation?
+
+    And has each of them more than one row and column?
+    """
     matrices = [size for size in shape.parameter_shapes().values() if len(size) == 2]
     counts = [*map(prod, matrices), training.batch, training.validation]
-    return all(count % _VECTOR == 0 for count in counts)
+    aligned = all(count % _VECTOR == 0 for count in counts)
+    return aligned and all(min(size) > 1 for size in matrices)
