@@ -170,7 +170,7 @@ def finding(results: pd.DataFrame) -> Conclusion:
 
 PRICES = (
     "about 170 CPU-seconds: 2 minutes on two cores",
-    "about 42 CPU-minutes (estimated): 600 steps",
+    "about 30 CPU-minutes: 600 steps",
     "about 14 CPU-hours (estimated): width 384, length 256",
 )
 

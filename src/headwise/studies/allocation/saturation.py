@@ -195,7 +195,7 @@ def _figure(part: str, title: str, kinds: str) -> Figure:
 
 PRICES = (
     "about 230 CPU-seconds: 2 minutes on two cores",
-    "about 40 CPU-minutes (estimated): 500 steps",
+    "about 20 CPU-minutes: 500 steps",
     "about 40 CPU-hours (estimated): width 384, length 1024",
 )
 
