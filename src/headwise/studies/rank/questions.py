@@ -51,7 +51,7 @@ ASKED = {
         "Do positions and depth make up for low rank?",
         "With positions, do more layers of low-rank heads help, and up to how many points?",
         quick="about 200 CPU-seconds: 2 minutes on two cores",
-        standard="about 17 CPU-minutes: d = 8, 2500 steps",
+        standard="about 18 CPU-minutes: d = 8, 2500 steps",
         full="about 16,000 CPU-hours (estimated): the paper's size, for a GPU",
         part="Figure 3: rank × layers, with positions",
     ),
