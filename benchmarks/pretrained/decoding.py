@@ -1,11 +1,15 @@
 """Tokens a second with a filled cache: stock attention against reduced, side by side.
 
     python benchmarks/pretrained/decoding.py [--json FILE] [--rounds N]
+    python benchmarks/pretrained/decoding.py --plans MODEL [--text FILE] [--tokens N]
 
 Speed depends on shapes and not on what weights say, so the models are random ones of two shapes:
 SmolLM2-135M's (30 layers × 576, 9 query and 3 key heads of 64) and 8 layers × 1024 with 16 heads.
 All layers of the reduced ones have heads half as wide, which is half of the cache, as `--fast`
 makes them. A prefill takes 1,024 tokens. One thread, its own CPU time; rounds alternate, medians.
+
+`--plans` times a real model's plans at 50 % instead, of parameters and of cache, before their cuts
+are tried: some thousand tokens of calibration settle their shapes.
 """
 
 import argparse
@@ -18,7 +22,16 @@ from typing import Any
 import torch
 import transformers
 
-from headwise.pretrained import attention_sites
+from headwise.pretrained import (
+    Budget,
+    apply_plan,
+    attention_sites,
+    load_model,
+    load_tokenizer,
+    make_plan,
+    measure_model,
+    text_material,
+)
 from headwise.pretrained.model.apply import install
 from headwise.pretrained.model.saving import record_layouts
 from headwise.pretrained.plan.shapes import GroupShape, LayerLayout, LayerShape, full_shape
@@ -83,20 +96,31 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+def decoded(models: tuple[Any, Any], batch: int, context: int, rounds: int) -> list[float]:
+    """Both models' seconds for one more token, in turns."""
+    caches = [filled_cache(model, batch, context) for model in models]
+    times: list[list[float]] = [[], []]
+    for index in range(rounds + 1):
+        for which, model in enumerate(models):
+            seconds = step(model, caches[which], batch)
+            if index:
+                times[which].append(seconds)
+    return [median(each) for each in times]
+
+
+def prefilled(models: tuple[Any, Any], rounds: int) -> list[float]:
+    """Both models' seconds for 1,024 tokens."""
+    pairs = [[prefill(model, 1024) for model in models] for _ in range(max(3, rounds // 3))]
+    return [median([pair[i] for pair in pairs[1:]]) for i in (0, 1)]
+
+
 def compare(name: str, rounds: int) -> list[dict[str, Any]]:
     options = SHAPES[name] | {"vocab_size": 4096, "max_position_embeddings": 8192}
     stock = transformers.LlamaForCausalLM(transformers.LlamaConfig(**options)).eval()
     reduced = halved(stock)
     rows = []
     for batch, context in PLACES:
-        caches = [filled_cache(model, batch, context) for model in (stock, reduced)]
-        times: list[list[float]] = [[], []]
-        for index in range(rounds + 1):
-            for which, model in enumerate((stock, reduced)):
-                seconds = step(model, caches[which], batch)
-                if index:
-                    times[which].append(seconds)
-        before, after = (median(each) for each in times)
+        before, after = decoded((stock, reduced), batch, context, rounds)
         bar = BARS[name, batch, context]
         said = "met" if before / after >= bar else "MISSED"
         print(
@@ -106,10 +130,32 @@ def compare(name: str, rounds: int) -> list[dict[str, Any]]:
         )
         rows.append({"shape": name, "batch": batch, "context": context, "bar": bar})
         rows[-1] |= {"before": before, "after": after}
-    pairs = [(prefill(stock, 1024), prefill(reduced, 1024)) for _ in range(max(3, rounds // 3))]
-    before, after = (median([pair[i] for pair in pairs[1:]]) for i in (0, 1))
+    before, after = prefilled((stock, reduced), rounds)
     print(f"{name:>14}  prefill of 1,024: {before / after:.2f}× (bar 1.10×)", flush=True)
     rows.append({"shape": name, "prefill": 1024, "before": before, "after": after, "bar": 1.1})
+    return rows
+
+
+def plans(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """A model's own plans at 50 %: a short context, many rounds; a long one; a prefill."""
+    model, tokenizer = load_model(options.plans), load_tokenizer(options.plans)
+    material = text_material(model, tokenizer, options.text, tokens=options.tokens)
+    measurement = measure_model(model, material)
+    rows = []
+    for counts in ("parameters", "cache"):
+        for fast in (False, True):
+            plan = make_plan(measurement, Budget(0.5, counts), fast=fast)
+            both = (model.eval(), apply_plan(model, measurement, plan).eval())
+            found = {
+                "one token, context 32": decoded(both, 1, 32, 5 * options.rounds),
+                "batch 8 × 2,048": decoded(both, 8, 2048, options.rounds),
+                "prefill of 1,024": prefilled(both, options.rounds),
+            }
+            said = ", ".join(
+                f"{name} {before / after:.2f}×" for name, (before, after) in found.items()
+            )
+            print(f"half of the {counts}{', --fast' if fast else ''}: {said}", flush=True)
+            rows.append({"counts": counts, "fast": fast, "seconds": found})
     return rows
 
 
@@ -118,13 +164,16 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", choices=sorted(SHAPES))
+    parser.add_argument("--plans", help="a model, to time its plans at 50 %%")
+    parser.add_argument("--text", help="to calibrate it on")
+    parser.add_argument("--tokens", type=int, default=4000)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    results = [
-        row
-        for name in ([options.only] if options.only else SHAPES)
-        for row in compare(name, options.rounds)
-    ]
+    names = [options.only] if options.only else list(SHAPES)
+    if options.plans:
+        results = plans(options)
+    else:
+        results = [row for name in names for row in compare(name, options.rounds)]
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -95,3 +95,45 @@ def test_the_page_holds_every_head_and_asks_nothing_of_the_network(tmp_path: Pat
     json.dumps(inspection.to_data(), allow_nan=False)
     assert len(heat_maps(inspection)) == 7
     assert set(inspection.errors["length"]) == {8, 16}
+
+
+@torch.no_grad()
+def test_importance_is_what_replacing_a_head_by_its_mean_does() -> None:
+    """Of heads that do little, for which a second order says all, on the text it is measured on."""
+    model = small_model("llama")
+    for layer in model.model.layers:
+        layer.self_attn.o_proj.weight.mul_(0.2)
+    material = small_material(model)
+    said = inspect(model, text=material).heads.set_index(["layer", "head"])["importance"]
+    dim = model.config.head_dim
+    outputs = [layer.self_attn.o_proj for layer in model.model.layers]
+    means = [_mean_input(model, material.calibration, output) for output in outputs]
+    true = dict.fromkeys(said.index, 0.0)
+    tokens = 0
+    for batch in material.calibration:
+        before = model(**batch).logits.log_softmax(-1)
+        tokens += before[..., 0].numel()
+        for layer, head in true:
+            place = slice(head * dim, (head + 1) * dim)
+
+            def replaced(module, inputs, place=place, mean=means[layer]):
+                context = inputs[0].clone()
+                context[..., place] = mean[place]
+                return (context,)
+
+            handle = outputs[layer].register_forward_pre_hook(replaced)
+            after = model(**batch).logits.log_softmax(-1)
+            handle.remove()
+            true[layer, head] += float((before.exp() * (before - after)).sum())
+    true = pd.Series(true) / tokens
+    assert said.sum() == pytest.approx(true.sum(), rel=0.3)
+    assert said.corr(true, method="spearman") > 0.8
+
+
+def _mean_input(model, batches, output) -> torch.Tensor:
+    seen = []
+    handle = output.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    for batch in batches:
+        model(**batch)
+    handle.remove()
+    return torch.cat([each.flatten(0, 1) for each in seen]).mean(0)

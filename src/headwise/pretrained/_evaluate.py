@@ -165,8 +165,12 @@ def quality(
     objective: Objective,
     sample: Sample,
     seen: Any = lambda count: None,
+    known: list[Any] | None = None,
 ) -> TextVerdict:
     """Damage a unit with its interval over documents, and for language models both losses.
+
+    `known` are the original's outputs, where several models are compared with it; then what one
+    answer for all inputs would lose is not said with each of them.
 
     Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
     that of the mean of m + (D − mU)/Ū over documents, which has the ratio as its mean and, to
@@ -179,9 +183,10 @@ def quality(
     one_for_all = OneForAll(objective)
     for count, inputs in enumerate(to_device(sample.batches, device), start=1):
         with evaluating(original, compressed):
-            outputs = original(**inputs)
+            outputs = original(**inputs) if known is None else known[count - 1]
             compared = objective.compare(outputs, compressed(**inputs), inputs)
-        one_for_all.see(outputs, inputs)
+        if known is None:
+            one_for_all.see(outputs, inputs)
         losses = (
             torch.zeros(2, len(compared.damage)) if compared.losses is None else compared.losses
         )

@@ -133,18 +133,11 @@ class _Check:
 
 
 def removal_losses(moments: LayerMoments) -> Float[Tensor, " heads"]:
-    """What replacing a head's context by its mean μ costs: the geometric mean of two estimates.
-
-    ½ E[(Σ (c − μ)·g)²], the sum over a sequence, is right to second order, and noisy: a sequence
-    gives one number. ½ tr E[(c − μ)(c − μ)ᵀ] E[g gᵀ] is steady, every token gives one, and leaves
-    out that the changes of neighbouring tokens add up. Together they rank heads better than either.
-    """
+    """What replacing a head's context by its mean μ costs: ½ E[(Σ (c − μ)·g)²], the sum over a
+    stretch of tokens (see `moments`)."""
     mean = moments.context_mean
     direction = torch.cat([-torch.ones_like(mean[:, :1]), mean], dim=1)
-    by_sequence = torch.einsum("hi,hij,hj->h", direction, moments.gate, direction) / 2
-    covariance = moments.context - mean.unsqueeze(-1) * mean.unsqueeze(-2)
-    by_token = (covariance * moments.context_gradient).sum((1, 2)) / 2
-    return (by_sequence.clamp(min=0) * by_token.clamp(min=0)).sqrt()
+    return (torch.einsum("hi,hij,hj->h", direction, moments.gate, direction) / 2).clamp(min=0)
 
 
 def corrected(predicted: Curve, levels: list[int], measured: Float[np.ndarray, " levels"]) -> Curve:

@@ -8,8 +8,11 @@ The sums, per query head unless said otherwise (g_y is the gradient of the objec
 respect to y, so E[g gᵀ] is its curvature at y):
 
 - context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ], and E[v vᵀ] of the vector
-  v = (Σ c·g_c, Σ g_c), both sums over a sequence: the head's gate. Replacing c by its mean μ all
-  along a sequence changes the score by (−1, μ)·v, so half of that's square is what removal costs;
+  v = (Σ c·g_c, Σ g_c), both sums over a stretch of a few tokens: the head's gate there. Replacing c
+  by its mean μ in a stretch changes the score by (−1, μ)·v, so half of that's square is what
+  removal costs. (Over a whole sequence it would be that too, and noisy: a sequence gives one
+  number. Over single tokens it leaves out that the changes of neighbours add up.) Of Σ c·g_c over
+  sequences the mean size and square, for methods that score heads by them;
 - query q: E[q qᵀ], E[g_q g_qᵀ]. By the chain rule g_q = scale · Σ_j g_ij k_j over the score's
   gradients g_ij, and these sum to zero over j: moments of g_q are moments of the keys, weighted by
   sensitivity and centred, as the softmax's invariance asks;
@@ -36,11 +39,12 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite, Projection
 from headwise.pretrained.adapters.mechanism import paired
 from headwise.pretrained.measure.comparing import Objective
-from headwise.pretrained.measure.store import Kept
+from headwise.pretrained.measure.store import Kept, Sums, restored, stored
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.text.calibration import to_device
 
 NOTHING_KEPT = Kept(None)
+_STRETCH = 8  # tokens
 
 
 @dataclass
@@ -58,6 +62,7 @@ class LayerMoments:
     input: Float[Tensor, "hidden hidden"]
     all_context: Float[Tensor, "rows rows"] | None  # None: a head is told nothing of the others
     gate_size: Float[Tensor, " heads"]
+    gate_square: Float[Tensor, " heads"]
     all_query_gradient: Float[Tensor, "rows rows"] | None
     all_key_gradient: Float[Tensor, "key_rows key_rows"] | None
     felt_context: Float[Tensor, "heads dim dim"]
@@ -65,14 +70,12 @@ class LayerMoments:
     felt_by_key: Float[Tensor, "hidden hidden"] | None
 
 
-class _Sums:
+class _Sums(Sums):
     """Adds up one layer's products as hooks deliver values and gradients."""
 
     def __init__(self, site: AttentionSite) -> None:
+        super().__init__()
         self.site = site
-        self.totals: dict[str, Tensor] = {}
-        self.tokens = 0
-        self.units = 0
 
     def add(self, name: str, value: Tensor) -> None:
         if name in self.totals:
@@ -163,10 +166,11 @@ class _Sums:
             self.add("context_gradient", by_head.mT @ by_head)
             self._add_felt("felt_context", context, by_head)
             products = (context * by_head).sum(-1, keepdim=True)
-            gate = torch.cat([products, by_head], dim=-1)
-            gate = torch.unflatten(gate, 1, (sequences, -1)).sum(2)
+            gate = _by_stretch(torch.cat([products, by_head], dim=-1), sequences)
             self.add("gate", gate.mT @ gate)
-            self.add("gate_size", gate[..., 0].abs().sum(-1))
+            whole = torch.unflatten(products, 1, (sequences, -1)).sum((2, 3))
+            self.add("gate_size", whole.abs().sum(-1))
+            self.add("gate_square", whole.square().sum(-1))
 
         _on_gradient(inputs[0], on_gradient)
 
@@ -194,6 +198,7 @@ class _Sums:
             input=mean("input", tokens),
             all_context=mean("all_context", tokens),
             gate_size=mean("gate_size", units),
+            gate_square=mean("gate_square", units),
             all_query_gradient=mean("all_query_gradient", units) if rotary else None,
             all_key_gradient=mean("all_key_gradient", units) if rotary else None,
             felt_context=felt("felt_context"),
@@ -213,6 +218,15 @@ def _on_gradient(tensor: Any, hook: Callable[[Tensor], None]) -> None:
 
 def _by_head(flat: Tensor, dim: int) -> Float[Tensor, "heads tokens dim"]:
     return torch.unflatten(flat.flatten(0, -2).float(), -1, (-1, dim)).transpose(0, 1)
+
+
+def _by_stretch(
+    by_token: Float[Tensor, "heads tokens n"], sequences: int
+) -> Float[Tensor, "heads stretches n"]:
+    """Sums over each sequence's stretches of tokens; the last may be shorter."""
+    apart = torch.unflatten(by_token, 1, (sequences, -1))
+    apart = nn.functional.pad(apart, (0, 0, 0, -apart.shape[2] % _STRETCH))
+    return torch.unflatten(apart, 2, (-1, _STRETCH)).sum(3).flatten(1, 2)
 
 
 def _gain_gradients(
@@ -245,7 +259,7 @@ def collect_moments(
     """
     device = next(model.parameters()).device
     sums = [_Sums(site) for site in sites]
-    begun = _restored(sums, kept.read(name))
+    begun = restored(sums, kept.read(name))
     handles = [handle for s in sums for handle in s.hook(model)]
     trainable = [p for p in model.parameters() if p.requires_grad]
     model.requires_grad_(False)
@@ -265,7 +279,7 @@ def collect_moments(
             for s in sums:
                 s.units += pull.units
             if kept.due and done < len(batches):
-                kept.write(_stored(sums, done), name)
+                kept.write(stored(sums, done), name)
             on_progress(done / len(batches), "")
     finally:
         for handle in handles:
@@ -273,25 +287,3 @@ def collect_moments(
         for parameter in trainable:
             parameter.requires_grad_()
     return [s.moments() for s in sums]
-
-
-def _stored(sums: list[_Sums], done: int) -> dict[str, Tensor]:
-    # An encoder's layers and a decoder's see different numbers of tokens.
-    counts = [[done, layer.tokens, layer.units] for layer in sums]
-    tensors = {"counts": torch.tensor(counts)}
-    for index, layer in enumerate(sums):
-        tensors |= {f"{index}.{name}": total.cpu() for name, total in layer.totals.items()}
-    return tensors
-
-
-def _restored(sums: list[_Sums], tensors: dict[str, Tensor] | None) -> int:
-    """Go on from stored sums; how many batches they are of."""
-    if tensors is None:
-        return 0
-    counts = tensors.pop("counts").tolist()
-    for layer, (_, tokens, units) in zip(sums, counts, strict=True):
-        layer.tokens, layer.units = tokens, units
-    for key, total in tensors.items():
-        index, name = key.split(".", 1)
-        sums[int(index)].totals[name] = total
-    return int(counts[0][0])

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from headwise.core.files import appearing
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
-_FORMAT = 3  # of the files, and of what is measured: raise it when either changes
+_FORMAT = 4  # of the files, and of what is measured: raise it when either changes
 _KEPT = 12  # measurements; the oldest goes first
 _SECONDS = 60.0  # between two writes of unfinished sums
 
@@ -57,6 +58,38 @@ def _add(digest: Any, name: str, tensor: Tensor) -> None:
     whole = tensor.detach().cpu().contiguous().flatten()
     if whole.numel():
         digest.update(whole.view(torch.uint8).numpy())
+
+
+class Sums:
+    """What is added up of one layer: totals by name, over so many tokens and units."""
+
+    def __init__(self) -> None:
+        self.totals: Tensors = {}
+        self.tokens = 0
+        self.units = 0
+
+
+def stored(sums: Sequence[Sums], done: int) -> Tensors:
+    """The sums of all layers after so many batches."""
+    # An encoder's layers and a decoder's see different numbers of tokens.
+    counts = [[done, layer.tokens, layer.units] for layer in sums]
+    tensors = {"counts": torch.tensor(counts)}
+    for index, layer in enumerate(sums):
+        tensors |= {f"{index}.{name}": total.cpu() for name, total in layer.totals.items()}
+    return tensors
+
+
+def restored(sums: Sequence[Sums], tensors: Tensors | None) -> int:
+    """Go on from stored sums; how many batches they are of."""
+    if tensors is None:
+        return 0
+    counts = tensors.pop("counts").tolist()
+    for layer, (_, tokens, units) in zip(sums, counts, strict=True):
+        layer.tokens, layer.units = tokens, units
+    for key, total in tensors.items():
+        index, name = key.split(".", 1)
+        sums[int(index)].totals[name] = total
+    return int(counts[0][0])
 
 
 class Kept:

@@ -17,7 +17,12 @@ from torch import Tensor, nn
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, normed
 from headwise.pretrained.model.heads import HeadBucket
-from headwise.pretrained.model.projections import input_projections, output_projection, refuse_stock
+from headwise.pretrained.model.projections import (
+    columns_of,
+    input_projections,
+    output_projection,
+    refuse_stock,
+)
 from headwise.pretrained.model.softmax import HeadsAtOnce, attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
@@ -70,9 +75,8 @@ class CompressedAttention(nn.Module):
         shape = layout.shape
         self.key_heads = [index for b in buckets(shape) for index in b.members]
         self.query_heads = [head for index in self.key_heads for head in shape.groups[index].heads]
-        everything = list(range(self.site.heads))
         self.in_order = self.query_heads == sorted(self.query_heads)
-        self.all_heads = self.query_heads == everything
+        self.all_heads = self.query_heads == list(range(self.site.heads))
 
     def _keep_parts(self, site: AttentionSite, original: Any) -> None:
         """What of the original stays: norms, the table of distances' biases."""
@@ -100,14 +104,12 @@ class CompressedAttention(nn.Module):
         tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
         attend = attention_function(self.config, named, tokens, plain)
         if self.heads_at_once is not None and attend is one_query_attention:
-            parts = self._columns(hidden_states)
-            return self._output(self.heads_at_once.contexts(*parts, rotation, cache, mask)), None
-        past = (
-            0
-            if cache is None or not self.site.position_bias
-            else cache.get_seq_length(self.layer_idx)
-        )
-
+            both, value = self._columns(hidden_states)
+            made_by = () if self.fused else (self.q_proj, self.k_proj)
+            parts = (both, made_by, value, rotation, cache, mask)
+            return self._output(self.heads_at_once.contexts(*parts)), None
+        counted = cache is not None and self.site.position_bias
+        past = cache.get_seq_length(self.layer_idx) if counted else 0
         queries, keys, values = self._projected(hidden_states, source, rotation, cache)
         if self.site.position_bias:
             bias = self._bias(bias, hidden_states, keys[0].shape[2], past)
@@ -119,11 +121,11 @@ class CompressedAttention(nn.Module):
         return output, weights
 
     def _columns(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys side by side, and values."""
+        """Queries and keys side by side (see `HeadsAtOnce`), and values."""
         if self.fused:
             both, value = self.qkv_proj(hidden).split(self.fused_widths, -1)
             return both, value
-        return torch.cat([self.q_proj(hidden), self.k_proj(hidden)], -1), self.v_proj(hidden)
+        return columns_of((self.q_proj, self.k_proj), hidden), self.v_proj(hidden)
 
     def _plain(self, mask: Tensor | None) -> bool:
         """Nothing beside scores, and one mask for all heads."""
@@ -168,8 +170,7 @@ class CompressedAttention(nn.Module):
         return [query], [key], [value]
 
     def _heads(self, role: str, flat: Tensor, widths: list[int]) -> list[Tensor]:
-        site = self.site
-        if role != "value" and site.norm is not None:
+        if role != "value" and self.site.norm is not None:
             return self._normed_heads(role, flat)
         parts = (flat,) if len(widths) == 1 else torch.split(flat, widths, -1)
         return [

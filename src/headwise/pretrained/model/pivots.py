@@ -28,10 +28,13 @@ class Pivoted(nn.Sequential):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Pivots, what follows from them, each at its place."""
+        return torch.cat(self.parts(inputs), dim=-1).index_select(-1, self.order)
+
+    def parts(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Pivots, and what follows from them, not in their order."""
         first, others = cast("list[nn.Linear]", list(self._modules.values()))
         pivots = nn.functional.linear(inputs, first.weight, first.bias)
-        follow = nn.functional.linear(pivots, others.weight, others.bias)
-        return torch.cat([pivots, follow], dim=-1).index_select(-1, self.order)
+        return pivots, nn.functional.linear(pivots, others.weight, others.bias)
 
 
 class PivotedHeads(nn.Module):

@@ -55,6 +55,24 @@ def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Module:
     return projection(width, site.hidden, "output" in layout.biases, shape.output_rank)
 
 
+def columns_of(projections: tuple[nn.Module, ...], inputs: Tensor) -> Tensor:
+    """What these give, side by side; `order_of` says where each column is found."""
+    parts = (p.parts(inputs) if isinstance(p, Pivoted) else (p(inputs),) for p in projections)
+    return torch.cat([part for of_one in parts for part in of_one], -1)
+
+
+def order_of(projections: tuple[nn.Module, ...], widths: list[int]) -> Tensor | None:
+    """The place of each column in `columns_of`; None: its own."""
+    if not any(isinstance(p, Pivoted) for p in projections):
+        return None
+    starts = [sum(widths[:index]) for index in range(len(widths))]
+    orders = [
+        p.order if isinstance(p, Pivoted) else torch.arange(width)
+        for p, width in zip(projections, widths, strict=True)
+    ]
+    return torch.cat([start + order for start, order in zip(starts, orders, strict=True)])
+
+
 def refuse_stock(attention: nn.Module, site: AttentionSite) -> None:
     """Make plain transformers refuse the checkpoint, which would open it with random attention.
 

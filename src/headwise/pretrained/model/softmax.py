@@ -10,19 +10,20 @@ from torch import Tensor, nn
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import angles, capped
 from headwise.pretrained.model.heads import HeadBucket
+from headwise.pretrained.model.projections import order_of
 
 _AT_ONCE = 8  # key heads in one product, most of which is by zeros
 
 
 def attention_function(config: Any, options: dict[str, Any], query: Tensor, plain: bool) -> Any:
     """transformers' function by the configuration's name; `plain` is without bias, cap, dropout."""
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
     if options.get("output_attentions"):
         return eager_attention
     name = config._attn_implementation
     if plain and name == "sdpa" and query.shape[2] == 1 and query.device.type == "cpu":
         return one_query_attention
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
     return ALL_ATTENTION_FUNCTIONS.get_interface(name, eager_attention)
 
 
@@ -94,19 +95,34 @@ class HeadsAtOnce:
         self._site, self._kinds = site, kinds
         self._widths = [sum(k.query_width for k in kinds), sum(k.key_width for k in kinds)]
         self._parts: list[_Part] = []
-        self._turns: tuple[Tensor, Tensor, Tensor] | None = None
+        self._turns: _Turns | None = None
 
     def contexts(
-        self, both: Tensor, value: Tensor, rotation: Any, cache: Any, mask: Tensor | None
+        self,
+        both: Tensor,
+        made_by: tuple[nn.Module, ...],
+        value: Tensor,
+        rotation: Any,
+        cache: Any,
+        mask: Tensor | None,
     ) -> Float[Tensor, "b 1 contexts"]:
-        """From a token's queries and keys, and its values, to what all heads give."""
+        """From a token's queries and keys, and its values, to what all heads give.
+
+        Queries and keys are side by side, in the order of the projections that they are `made_by`.
+        """
+        if self._turns is None:
+            with torch.inference_mode(False):  # they may be kept for a gradient later
+                order = order_of(made_by, self._widths) if made_by else None
+                self._turns = _Turns.of(self._kinds, self._site, order)
         if self._site.rotary:
-            both = self._turned(both, *angles(self._site, rotation))
+            both = self._turns.turned(both, *angles(self._site, rotation))
+        else:
+            both = self._turns.ordered(both)
         query, key = both.split(self._widths, -1)
         kind, scaling = self._kinds[0], self._site.scaling
         if len(self._kinds) > 1:
             key, value = self._cached(cache, key.unsqueeze(1), value.unsqueeze(1))
-            return self._attend(query * scaling, key.squeeze(1), value.squeeze(1), mask)
+            return self._attend(query.squeeze(1), key.squeeze(1), value.squeeze(1), mask)
         heads = kind.padded("key", key, kind.qk_dim), kind.padded("value", value, kind.v_dim)
         query = kind.padded("query", query, kind.qk_dim)
         context, _ = one_query_attention(kind, query, *self._cached(cache, *heads), mask, scaling)
@@ -120,29 +136,20 @@ class HeadsAtOnce:
         found: tuple[Tensor, Tensor] = cache.update(key, value, self._site.layer_index)
         return found
 
-    def _turned(self, both: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """RoPE: each coordinate turns with its pair's other one, at its own frequency."""
-        if self._turns is None:
-            with torch.inference_mode(False):  # they may be kept for a gradient later
-                self._turns = _turns(self._kinds, cos.shape[-1])
-        columns, partners, signs = self._turns
-        cos, sin = cos.index_select(-1, columns), sin.index_select(-1, columns) * signs
-        return torch.addcmul(both * cos, both.index_select(-1, partners), sin).to(both.dtype)
-
     def _attend(
         self,
-        query: Float[Tensor, "b 1 queries"],
+        query: Float[Tensor, "b queries"],
         key: Float[Tensor, "b k keys"],
         value: Float[Tensor, "b k values"],
         mask: Tensor | None,
     ) -> Float[Tensor, "b 1 contexts"]:
         if not self._parts:
             with torch.inference_mode(False):
-                self._parts = list(_in_parts(self._kinds))
-        with_zero = nn.functional.pad(query.squeeze(1), (0, 1))
+                self._parts = list(_in_parts(self._kinds, self._site.scaling))
         contexts = []
         for part in self._parts:
-            spread = torch.unflatten(with_zero.index_select(-1, part.spread), -1, (part.rows, -1))
+            spread = query.index_select(-1, part.spread) * part.scale.to(query.dtype)
+            spread = spread.view(len(spread), part.rows, -1)
             scores = torch.bmm(spread, key[..., part.keys].transpose(1, 2))
             if mask is not None:
                 scores = _masked(scores, mask.squeeze(1))
@@ -154,18 +161,21 @@ class HeadsAtOnce:
 
 
 class _Part(NamedTuple):
-    """Heads of one product: where queries go, which columns they meet, which results are theirs."""
+    """Heads of one product: where queries go, which columns they meet, which results are theirs.
+
+    `scale` is the scores' own where a query meets its key, and zero elsewhere.
+    """
 
     spread: Tensor
+    scale: Tensor
     rows: int
     keys: slice
     values: slice
     own: Tensor
 
 
-def _in_parts(kinds: list[HeadBucket]) -> Iterator[_Part]:
+def _in_parts(kinds: list[HeadBucket], scaling: float) -> Iterator[_Part]:
     sizes = [kind for kind in kinds for _ in range(kind.count)]
-    nothing = sum(kind.query_width for kind in kinds)  # the column after the last: a zero
     queries = keys = values = 0
     for first in range(0, len(sizes), _AT_ONCE):
         some = sizes[first : first + _AT_ONCE]
@@ -174,30 +184,58 @@ def _in_parts(kinds: list[HeadBucket]) -> Iterator[_Part]:
         key = value = 0
         for kind in some:
             for _ in range(kind.num_key_value_groups):
-                row = [nothing] * width
+                row = [-1] * width
                 row[key : key + kind.qk_dim] = range(queries, queries := queries + kind.qk_dim)
                 at = len(spread) // width * depth + value
                 own += range(at, at + kind.v_dim)
                 spread += row
             key, value = key + kind.qk_dim, value + kind.v_dim
         columns = slice(keys, keys := keys + width), slice(values, values := values + depth)
-        yield _Part(torch.tensor(spread), len(spread) // width, *columns, torch.tensor(own))
+        places = torch.tensor(spread)
+        scale = torch.where(places < 0, 0.0, scaling)
+        rows = len(spread) // width
+        yield _Part(places.clamp(min=0), scale, rows, *columns, torch.tensor(own))
 
 
-def _turns(kinds: list[HeadBucket], head_dim: int) -> tuple[Tensor, Tensor, Tensor]:
-    """For every column, queries' and then keys': its frequency, its pair's other column, and the
-    sign of that one's sine."""
-    columns, partners, signs = list[Tensor](), list[Tensor](), list[Tensor]()
-    first = 0
-    for role in ("query", "key"):
-        for kind in kinds:
-            size, half = kind.qk_dim, kind.qk_dim // 2
-            for own in kind.turning(role, head_dim):
-                columns.append(own)
-                partners.append(first + torch.arange(size).roll(half))
-                signs.append(torch.ones(size).index_fill(0, torch.arange(half), -1.0))
-                first += size
-    return torch.cat(columns), torch.cat(partners), torch.cat(signs)
+class _Turns(NamedTuple):
+    """Of every column, queries' and then keys': where it is found, where its pair's other one is,
+    with which frequency they turn, and the sign of the other's sine."""
+
+    own: Tensor | None  # None: as they are
+    partner: Tensor
+    frequency: Tensor
+    sign: Tensor
+
+    @classmethod
+    def of(cls, kinds: list[HeadBucket], site: AttentionSite, order: Tensor | None) -> "_Turns":
+        """Made once; `order` is that of the columns."""
+        partners, frequencies, signs = list[Tensor](), list[Tensor](), list[Tensor]()
+        first = 0
+        for role in ("query", "key") if site.rotary else ():
+            for kind in kinds:
+                size, half = kind.qk_dim, kind.qk_dim // 2
+                for frequency in kind.turning(role, site.head_dim):
+                    partners.append(first + torch.arange(size).roll(half))
+                    frequencies.append(frequency)
+                    signs.append(torch.ones(size).index_fill(0, torch.arange(half), -1.0))
+                    first += size
+        if not partners:
+            nothing = torch.zeros(0, dtype=torch.long)
+            return cls(order, nothing, nothing, nothing)
+        partner = torch.cat(partners)
+        found = partner if order is None else order[partner]
+        return cls(order, found, torch.cat(frequencies), torch.cat(signs))
+
+    def ordered(self, both: Tensor) -> Tensor:
+        """The columns, each at its place."""
+        return both if self.own is None else both.index_select(-1, self.own)
+
+    def turned(self, both: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """RoPE: each coordinate turns with its pair's other one, at its own frequency."""
+        cos = cos.index_select(-1, self.frequency)
+        sin = sin.index_select(-1, self.frequency) * self.sign
+        own, other = self.ordered(both), both.index_select(-1, self.partner)
+        return torch.addcmul(own * cos, other, sin).to(both.dtype)
 
 
 def _masked(scores: Tensor, mask: Tensor) -> Tensor:

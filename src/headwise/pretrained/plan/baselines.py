@@ -160,5 +160,5 @@ def _scores(
     if method == "taylor":
         return moments.gate_size.numpy()
     if method == "prune-heads":
-        return moments.gate[:, 0, 0].numpy()
+        return moments.gate_square.numpy()
     return rng.random(measurement.sites[layer].heads)
