@@ -175,20 +175,20 @@ def _chosen(
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
-    batches = material.calibration
+    known = material.calibration, material.calibration_kinds
     if goal.searches:
         if goal.method == "fisher":
             with suppress(InputError):  # a model too small for that share is searched untried
                 middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-                measurement = tried(model, measurement, middle, batches, trying)
+                measurement = tried(model, measurement, middle, *known, trying)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
         if goal.plan is None and goal.method == "fisher":
-            measurement = tried(model, measurement, plan, batches, trying)
+            measurement = tried(model, measurement, plan, *known, trying)
             plans = [goal.plan_for(model, measurement), plan]
             if plans[0].layers != plan.layers:
-                plan = least_damaging(model, measurement, plans, batches)
+                plan = least_damaging(model, measurement, plans, *known)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None:
         check_share(plan, measurement)

@@ -1,0 +1,106 @@
+"""A recovery: what it trains, on which text, and what comes of it."""
+
+from itertools import islice
+from typing import Any
+
+import pytest
+import torch
+from small_models import measured, small_material, small_model
+from torch import Tensor
+
+from headwise.pretrained import compress, measure_model
+from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.text.written import writes, written
+
+
+def test_recovery_brings_the_outputs_closer() -> None:
+    model = small_model("bert")
+    material = small_material(model)
+    measurement = measure_model(model, material)
+    before = compress(model, text=material, keep=0.2, measurement=measurement, time_it=False)
+    after = compress(
+        model, text=material, keep=0.2, finetune=200, measurement=measurement, time_it=False
+    )
+    assert after.evaluation.damage < before.evaluation.damage
+
+
+def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again() -> None:
+    model, material, measurement = measured("llama")
+
+    def recovered(seed: int) -> dict[str, Tensor]:
+        result = compress(
+            model,
+            text=material,
+            keep=0.5,
+            finetune=12,
+            seed=seed,
+            measurement=measurement,
+            time_it=False,
+        )
+        return dict(result.model.state_dict())
+
+    first, again, other = recovered(0), recovered(0), recovered(1)
+    for name, before in model.state_dict().items():
+        if name in first:
+            table = "embed_tokens" in name or "lm_head" in name
+            assert torch.equal(first[name], before) == table, name
+    assert all(torch.equal(value, again[name]) for name, value in first.items())
+    assert any(not torch.equal(value, other[name]) for name, value in first.items())
+
+
+def test_a_decoder_is_recovered_to_half_the_damage_on_text_it_did_not_see() -> None:
+    model, material, measurement = measured("llama")
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    before = compress(model, keep=0.5, **options)
+    after = compress(model, keep=0.5, finetune=200, **options)
+    assert after.evaluation.damage < before.evaluation.damage / 2
+    assert after.evaluation.attention_parameters == before.evaluation.attention_parameters
+    assert after.evaluation.parameters == before.evaluation.parameters
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma3", "opt"])
+def test_the_original_goes_on_with_given_texts_as_it_predicts(family: str) -> None:
+    """With predictions as sharp as these, a draw is what `generate` gives without chance."""
+    model = small_model(family)
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(1e4)
+    given = small_material(model).calibration
+    assert writes(objective_for(model), given)
+    starts = {tuple(row.tolist()) for batch in given for row in batch["input_ids"]}
+    for batch in islice(written(model, given, seed=0), 3):
+        for row in batch["input_ids"]:
+            begun = max(
+                n for n in range(1, 17) if any(tuple(row[:n].tolist()) == s[:n] for s in starts)
+            )
+            expected = model.generate(
+                row[None, :begun],
+                max_new_tokens=len(row) - begun,
+                min_new_tokens=len(row) - begun,
+                do_sample=False,
+                pad_token_id=0,
+                eos_token_id=None,
+            )
+            assert torch.equal(expected[0], row)
+
+
+def test_what_the_original_writes_follows_its_predictions_and_the_seed() -> None:
+    model = small_model("llama")
+    given = [{"input_ids": torch.full((4, 2), 7)}]
+
+    def texts(seed: int) -> Tensor:
+        found = islice(written(model, given, seed=seed), 600)
+        return torch.cat([batch["input_ids"] for batch in found])
+
+    first = texts(0)
+    assert torch.equal(first, texts(0))
+    assert not torch.equal(first, texts(1))
+    with torch.no_grad():
+        expected = model(torch.tensor([[7]])).logits[0, -1].softmax(-1)
+    counts = torch.bincount(first[:, 1], minlength=99) / len(first)
+    assert (counts - expected).abs().max() < 0.04
+
+
+def test_models_that_do_not_go_on_with_what_they_read_write_nothing() -> None:
+    for family in ("bert", "bert-masked", "t5", "vit"):
+        model = small_model(family)
+        assert not writes(objective_for(model), small_material(model).calibration)
