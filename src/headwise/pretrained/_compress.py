@@ -89,10 +89,10 @@ def compress(
     (vision models: a folder of images), by default a packaged one; every fifth document of it is
     held out unless `eval_text` is given. `length` is that of the longest inputs, by default 2,048
     (encoders: 512) where the model has it. `pool` says how an encoder's embedding is read (mean,
-    cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in gigabytes. `out` is a new folder
-    to write, `report` an .html file. With `cache`, measurements are kept on disk; a `measurement`
-    of the same model and text can also be given. A model given by name is opened on the `device`:
-    auto, cpu, cuda or mps.
+    cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in
+    gigabytes. `out` is a new folder to write, `report` an .html file. With `cache`, measurements
+    are kept on disk; a `measurement` of the same model and text can also be given. A model given by
+    name is opened on the `device`: auto, cpu, cuda or mps.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
