@@ -1,5 +1,6 @@
 """A recovery: what it trains, on which text, and what comes of it."""
 
+import copy
 from itertools import islice
 from typing import Any
 
@@ -9,6 +10,7 @@ from small_models import measured, small_material, small_model
 from torch import Tensor
 
 from headwise.pretrained import compress, measure_model
+from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.written import writes, written
 
@@ -104,3 +106,42 @@ def test_models_that_do_not_go_on_with_what_they_read_write_nothing() -> None:
     for family in ("bert", "bert-masked", "t5", "vit"):
         model = small_model(family)
         assert not writes(objective_for(model), small_material(model).calibration)
+
+
+@pytest.mark.parametrize("family", ["llama", "bert", "t5", "vit"])
+def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
+    """Twice the damage to a block's output is twice as far; nothing changed is no distance; and a
+    direction that outputs do not feel counts next to nothing."""
+    model, material, measurement = measured(family)
+    changed = copy.deepcopy(model)
+    parts = (model, changed, measurement.sites, measurement.objective, material.calibration)
+    apart = InsideMatch(*parts, seed=0)
+    batch = material.calibration[0]
+    assert float(apart(batch)) == 0
+    path, root = list(apart.roots.items())[-1]
+    felt, directions = torch.linalg.eigh(root @ root.T)
+
+    def moved(direction: Tensor, size: float) -> float:
+        def move(_module: Any, _inputs: Any, output: Any) -> Any:
+            several = isinstance(output, tuple)
+            value = (output[0] if several else output) + size * direction
+            return (value, *output[1:]) if several else value
+
+        handle = changed.get_submodule(path).register_forward_hook(move)
+        try:
+            return float(apart(batch))
+        finally:
+            handle.remove()
+
+    most = moved(directions[:, -1], 1e-2)
+    assert most == pytest.approx(float(felt[-1]) * 1e-4 / 2 / len(apart.roots), rel=1e-2)
+    assert moved(directions[:, -1], 2e-2) == pytest.approx(4 * most, rel=1e-2)
+    assert moved(directions[:, 0], 1e-2) < most
+
+
+def test_a_model_whose_weights_are_frozen_is_recovered_too() -> None:
+    model = small_model("llama").requires_grad_(False)
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.5, finetune=10, time_it=False)
+    assert len(result.recovery) == 10
+    assert not any(parameter.requires_grad for parameter in model.parameters())
