@@ -9,21 +9,20 @@ import torch
 from small_models import measured, small_material, small_model
 from torch import Tensor
 
-from headwise.pretrained import compress, measure_model
+from headwise.pretrained import compress
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.written import writes, written
 
 
-def test_recovery_brings_the_outputs_closer() -> None:
-    model = small_model("bert")
-    material = small_material(model)
-    measurement = measure_model(model, material)
-    before = compress(model, text=material, keep=0.2, measurement=measurement, time_it=False)
-    after = compress(
-        model, text=material, keep=0.2, finetune=200, measurement=measurement, time_it=False
-    )
-    assert after.evaluation.damage < before.evaluation.damage
+@pytest.mark.parametrize(("family", "keep"), [("bert", 0.2), ("llama", 0.5)])
+def test_recovery_brings_the_outputs_closer_and_adds_no_weight(family: str, keep: float) -> None:
+    model, material, measurement = measured(family)
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    before = compress(model, keep=keep, **options).evaluation
+    after = compress(model, keep=keep, finetune=100, **options).evaluation
+    assert after.damage < 0.98 * before.damage
+    assert after.parameters == before.parameters
 
 
 def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again() -> None:
@@ -48,16 +47,6 @@ def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again()
             assert torch.equal(first[name], before) == table, name
     assert all(torch.equal(value, again[name]) for name, value in first.items())
     assert any(not torch.equal(value, other[name]) for name, value in first.items())
-
-
-def test_a_decoder_is_recovered_to_half_the_damage_on_text_it_did_not_see() -> None:
-    model, material, measurement = measured("llama")
-    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
-    before = compress(model, keep=0.5, **options)
-    after = compress(model, keep=0.5, finetune=200, **options)
-    assert after.evaluation.damage < before.evaluation.damage / 2
-    assert after.evaluation.attention_parameters == before.evaluation.attention_parameters
-    assert after.evaluation.parameters == before.evaluation.parameters
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma3", "opt"])
@@ -108,6 +97,7 @@ def test_models_that_do_not_go_on_with_what_they_read_write_nothing() -> None:
         assert not writes(objective_for(model), small_material(model).calibration)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("family", ["llama", "bert", "t5", "vit"])
 def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
     """Twice the damage to a block's output is twice as far; nothing changed is no distance; and a
@@ -117,7 +107,7 @@ def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
     parts = (model, changed, measurement.sites, measurement.objective, material.calibration)
     apart = InsideMatch(*parts, seed=0)
     batch = material.calibration[0]
-    assert float(apart(batch)) == 0
+    assert float(apart(batch)) < 1e-9
     path, root = list(apart.roots.items())[-1]
     felt, directions = torch.linalg.eigh(root @ root.T)
 
