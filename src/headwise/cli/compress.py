@@ -46,7 +46,9 @@ def compress(
     fast: Annotated[
         bool, typer.Option("--fast", help="One head size a layer: quicker, at some more loss.")
     ] = False,
-    finetune: Annotated[int, typer.Option(help="Steps of recovery on the calibration text.")] = 0,
+    finetune: Annotated[
+        int, typer.Option(help="Steps of training to match the original's outputs again.")
+    ] = 0,
     text: pretrained.Text = None,
     eval_text: Annotated[
         Path | None, typer.Option(help="Held-out text; default: every fifth document of --text.")

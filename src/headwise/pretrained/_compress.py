@@ -85,14 +85,14 @@ def compress(
     `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
     `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
     size, which costs some quality and is quicker to compute. `finetune` is a number of steps of
-    recovery on the calibration text. `text` is a UTF-8 file (vision models: a folder of images),
-    by default a packaged one; every fifth document of it is held out unless `eval_text` is given.
-    `length` is that of the longest inputs, by default 2,048 (encoders: 512) where the model has
-    it. `pool` says how an encoder's embedding is read (mean, cls, last), by default as its
-    checkpoint says. `memory` is what the measurement may take, in gigabytes. `out` is a new folder
-    to write, `report` an .html file. With `cache`, measurements are kept on disk; a `measurement`
-    of the same model and text can also be given. A model given by name is opened on the `device`:
-    auto, cpu, cuda or mps.
+    training all but embeddings to match the original's outputs again. `text` is a UTF-8 file
+    (vision models: a folder of images), by default a packaged one; every fifth document of it is
+    held out unless `eval_text` is given. `length` is that of the longest inputs, by default 2,048
+    (encoders: 512) where the model has it. `pool` says how an encoder's embedding is read (mean,
+    cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in
+    gigabytes. `out` is a new folder to write, `report` an .html file. With `cache`, measurements
+    are kept on disk; a `measurement` of the same model and text can also be given. A model given by
+    name is opened on the `device`: auto, cpu, cuda or mps.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
@@ -175,20 +175,20 @@ def _chosen(
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
-    batches = material.calibration
+    known = material.calibration, material.calibration_kinds
     if goal.searches:
         if goal.method == "fisher":
             with suppress(InputError):  # a model too small for that share is searched untried
                 middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-                measurement = tried(model, measurement, middle, batches, trying)
+                measurement = tried(model, measurement, middle, *known, trying)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
         if goal.plan is None and goal.method == "fisher":
-            measurement = tried(model, measurement, plan, batches, trying)
+            measurement = tried(model, measurement, plan, *known, trying)
             plans = [goal.plan_for(model, measurement), plan]
             if plans[0].layers != plan.layers:
-                plan = least_damaging(model, measurement, plans, batches)
+                plan = least_damaging(model, measurement, plans, *known)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None:
         check_share(plan, measurement)

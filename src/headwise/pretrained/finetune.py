@@ -1,4 +1,8 @@
-"""A short recovery: train the reduced attention to give the original's outputs again."""
+"""A short recovery: train the smaller model to give the original's outputs again.
+
+Every weight is trained but the tables of embeddings and the layer that reads tokens from them: what
+attention lost, the layers behind it can make up for, and no weight is added.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +13,16 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
+from headwise.pretrained.text.written import writes, written
 
 CHECKS = 10  # looks at the batches kept aside
 _ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
+_INSIDE = 0.8  # of the steps match blocks, which costs less and says more; the last ones outputs
+_TWICE = 2  # how often a batch is read where there is other text
+_BETAS = (0.9, 0.99)  # a short training forgets early gradients soon
 
 
 def recover(
@@ -28,23 +37,24 @@ def recover(
     rate: float = 1e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
-    """Adam on the attention weights only, matching the original's outputs; the loss by step.
+    """Adam, matching what the original's blocks put out and then what it does; the loss by step.
 
-    A step changes a weight by about `rate` of the attention matrices' usual weight.
-
-    A short text is soon overfitted, so every fifth batch is kept aside and the weights that do
-    best on some of those stay: the first ones, if nothing does better.
+    A step changes a weight by about `rate` of the matrices' usual weight. A short text is soon
+    overfitted, so no batch is read more than twice where the original can write others. Every
+    fifth batch is kept aside, and the weights that do best on some of those stay: the first ones,
+    if nothing does better.
     """
     training, aside = every_fifth(batches)
     training, aside = (training, aside) if aside else (batches, batches)
     aside = spread(aside, max(_LEAST, round(_ASIDE * len(aside) / token_count(aside))))
-    parameters = list(_attention(compressed, sites))
+    parameters = _trained(compressed, sites)
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
         parameter.requires_grad_(id(parameter) in trainable)
     rate *= _usual_weight(parameters)
-    optimiser = torch.optim.Adam(parameters, lr=rate)
-    rng = np.random.default_rng([seed, 3])
+    optimiser = torch.optim.Adam(parameters, lr=rate, betas=_BETAS)
+    lessons = _lessons(objective, original, training, steps, seed)
+    inside = InsideMatch(original, compressed, sites, objective, training, seed)
     losses = []
     best = _Best(parameters)
 
@@ -55,11 +65,14 @@ def recover(
     look()
     for step in range(steps):
         warm_up = min(1.0, (step + 1) / max(1.0, 0.1 * steps))
-        cosine = (1 + np.cos(np.pi * step / steps)) / 2
-        optimiser.param_groups[0]["lr"] = rate * warm_up * cosine
-        batch = training[int(rng.integers(len(training)))]
+        optimiser.param_groups[0]["lr"] = rate * warm_up * (1 - step / steps)
+        batch = next(lessons)
         with torch.enable_grad():
-            loss = _mismatch_on(objective, original, compressed, [batch])
+            loss = (
+                inside(batch)
+                if step < _INSIDE * steps
+                else _mismatch_on(objective, original, compressed, [batch])
+            )
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -104,10 +117,40 @@ def _mismatch_on(
     return torch.stack(losses).mean()
 
 
+def _lessons(
+    objective: Objective,
+    original: Any,
+    batches: list[dict[str, Tensor]],
+    steps: int,
+    seed: int,
+) -> Iterator[dict[str, Tensor]]:
+    """A batch a step: the given ones in random order, at most twice each, and evenly between them
+    what the original writes; where it writes nothing, the given ones again and again."""
+    rng = np.random.default_rng([seed, 3])
+    own = written(original, batches, seed) if writes(objective, batches) else None
+    given = steps if own is None else min(steps, _TWICE * len(batches))
+    order: list[int] = []
+    for step in range(steps):
+        if own is not None and (step + 1) * given // steps == step * given // steps:
+            yield next(own)
+            continue
+        order = order or list(rng.permutation(len(batches)))
+        yield batches[order.pop()]
+
+
 def _usual_weight(parameters: list[nn.Parameter]) -> float:
     """The median over matrices of the root mean square."""
     sizes = [p.detach().float().square().mean().sqrt() for p in parameters if p.ndim > 1]
     return float(torch.stack(sizes).median())
+
+
+def _trained(model: nn.Module, sites: list[AttentionSite]) -> list[nn.Parameter]:
+    """Attention, biases of positions in it included, and what is no table of embeddings."""
+    reading = getattr(model, "get_output_embeddings", lambda: None)()
+    tables = [each for each in model.modules() if isinstance(each, nn.Embedding) or each is reading]
+    left = {id(parameter) for table in tables for parameter in table.parameters()}
+    left -= {id(parameter) for parameter in _attention(model, sites)}
+    return [parameter for parameter in model.parameters() if id(parameter) not in left]
 
 
 def _attention(model: nn.Module, sites: list[AttentionSite]) -> Iterator[nn.Parameter]:

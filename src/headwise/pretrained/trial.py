@@ -31,6 +31,7 @@ from headwise.pretrained.text.calibration import few_tokens, to_device
 
 _TOKENS = 40_000  # through the model in all
 _FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
+_SHORT = 128  # which may be so short for all kinds of text to be tried
 _FLOOR = 0.01  # of an average cut's damage: less than that is not worth a correction
 _LEAST, _LARGEST = 0.25, 1e3  # a correction's range
 
@@ -40,9 +41,11 @@ def tried(
     measurement: Measurement,
     plan: CompressionPlan,
     batches: list[dict[str, Tensor]],
+    kinds: list[list[str]] | None = None,
     on_progress: OnProgress = quiet,
 ) -> Measurement:
-    """The measurement with its curves scaled to the damage that each part of the plan does."""
+    """The measurement with its curves scaled to the damage that each part of the plan does, on all
+    kinds of text where the `kinds` of the batches' rows are known."""
     cuts = [
         (layer, role, shape)
         for layer, site in enumerate(measurement.sites)
@@ -50,7 +53,7 @@ def tried(
     ]
     if not cuts:
         return measurement
-    some = few_tokens(batches, min(_MOST, max(_FEWEST, _TOKENS // len(cuts))), _LENGTH)
+    some = _to_try(batches, min(_MOST, max(_FEWEST, _TOKENS // len(cuts))), kinds)
     said = [_predicted(measurement.curves[layer], role, shape) for layer, role, shape in cuts]
     floor = _FLOOR * sum(said) / len(said) + 1e-300
     trial = _Trial(model, measurement, some)
@@ -64,11 +67,21 @@ def tried(
     return replace(measurement, curves=curves)
 
 
+def _to_try(
+    batches: list[dict[str, Tensor]], tokens: int, kinds: list[list[str]] | None
+) -> list[dict[str, Tensor]]:
+    """About so many tokens, in shorter inputs rather than without a kind of text."""
+    known = len({kind for names in kinds or () for kind in names}) or 1
+    length = min(_LENGTH, max(_SHORT, tokens // known))
+    return few_tokens(batches, max(tokens, known * length), length, kinds)
+
+
 def least_damaging(
     model: Any,
     measurement: Measurement,
     plans: list[CompressionPlan],
     batches: list[dict[str, Tensor]],
+    kinds: list[list[str]] | None = None,
 ) -> CompressionPlan:
     """The first plan, unless another does less on calibration text as a whole, and not by chance.
 
@@ -76,7 +89,7 @@ def least_damaging(
     a few inputs seldom tell, least of all where an input counts as one, as an embedding does.
     """
     first, *others = plans
-    some = few_tokens(batches, _MOST, _LENGTH)
+    some = _to_try(batches, _MOST, kinds)
     best = _by_input(model, measurement, first, some)
     for plan in others:
         found = _by_input(model, measurement, plan, some)

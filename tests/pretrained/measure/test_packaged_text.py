@@ -10,7 +10,15 @@ from torch import Tensor
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import text_material
-from headwise.pretrained.text.calibration import packaged_text, token_count
+from headwise.pretrained.text.calibration import (
+    calibration_kinds,
+    documents,
+    few_tokens,
+    packaged_text,
+    token_count,
+)
+
+KINDS = {"encyclopaedia", "speech", "novel", "poem", "play", "code", "another language"}
 
 
 def test_packaged_kinds_of_text_count_alike_and_each_has_its_damage() -> None:
@@ -36,6 +44,46 @@ def test_no_calibration_text_is_held_out_text() -> None:
         lines = [line for line in packaged_text(name).splitlines() if len(line) > 60]
         assert lines
         assert not seen & set(lines)
+
+
+def test_kinds_of_calibration_documents_are_what_they_are_said_to_be() -> None:
+    by_kind: dict[str, list[str]] = {}
+    for kind, text in zip(
+        calibration_kinds(), documents(packaged_text("calibration")), strict=True
+    ):
+        by_kind.setdefault(kind, []).append(text)
+    assert set(by_kind) == KINDS
+    assert all(text.startswith("CHAPTER") for text in by_kind["novel"])
+    assert all(text.startswith("Book") for text in by_kind["poem"])
+    assert all("def " in text or "import " in text for text in by_kind["code"])
+    assert all(" the " not in text for text in by_kind["another language"])
+    titled = [text.split("\n")[0] for text in by_kind["encyclopaedia"]]
+    assert all(len(title) < 50 for title in titled)
+    assert all(":\n" in text for text in by_kind["play"])
+
+
+def test_long_windows_and_tried_ones_are_of_all_kinds_of_text() -> None:
+    model = small_model("llama", max_position_embeddings=512)
+    for windows in (5, 7, 14):
+        material = text_material(model, common_words(), tokens=2 * windows * 512, length=512)
+        kinds = [
+            kind
+            for batch, names in zip(material.calibration, material.calibration_kinds, strict=True)
+            for kind in names
+            if batch["input_ids"].shape[1] == 512
+        ]
+        sizes = Counter(kinds)
+        assert sum(sizes.values()) == windows
+        assert len(sizes) == min(windows, len(KINDS))
+        assert max(sizes.values()) == -(-windows // len(KINDS))
+    kind_of = {
+        tuple(row[:64].tolist()): kind
+        for batch, names in zip(material.calibration, material.calibration_kinds, strict=True)
+        for row, kind in zip(batch["input_ids"], names, strict=True)
+    }
+    some = few_tokens(material.calibration, 7 * 64, 64, material.calibration_kinds)
+    assert {kind_of[tuple(each["input_ids"][0].tolist())] for each in some} == KINDS
+    assert len(some) == len(KINDS)
 
 
 def test_a_recovery_reads_more_of_the_text_and_nothing_that_is_held_out(tmp_path: Path) -> None:

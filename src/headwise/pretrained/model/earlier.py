@@ -20,7 +20,7 @@ class EarlierBlocks:
     @torch.no_grad()
     def __init__(self, model: Any, sites: list[AttentionSite], batch: dict[str, Tensor]) -> None:
         self.model, self.batch = model, batch
-        self.blocks = [_block(model, site.path) for site in sites]
+        self.blocks = [block_around(model, site.path) for site in sites]
         self.order: list[str] = []  # in which they ran
         self.given: dict[str, Any] = {}
         self.original = self._recorded()
@@ -60,7 +60,7 @@ class EarlierBlocks:
             return self.model(**self.batch)
 
 
-def _block(model: nn.Module, path: str) -> str:
+def block_around(model: nn.Module, path: str) -> str:
     """The outermost numbered module around this one."""
     names = path.split(".")
     for count in range(1, len(names)):

@@ -19,6 +19,9 @@ from headwise.core.files import read_bytes
 
 BOUNDARY = "<|endoftext|>"
 SHORTEST = 8  # tokens: below this a window has no context to attend to
+# Of the packaged calibration text; each kind is evenly spaced (benchmarks: packaged_texts.py).
+_DOCUMENTS = {"encyclopaedia": 34, "speech": 15, "novel": 15, "poem": 3, "play": 6, "code": 20}
+_DOCUMENTS["another language"] = 13
 
 
 class Sample(NamedTuple):
@@ -46,6 +49,7 @@ class Material(NamedTuple):
     warnings: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()  # of held_out, as in Sample
     more: list[dict[str, Tensor]] = []  # noqa: RUF012  # of the calibration data, for a recovery
+    calibration_kinds: list[list[str]] = []  # noqa: RUF012  # by batch and row, where it is known
 
     @property
     def samples(self) -> list[Sample]:
@@ -86,6 +90,13 @@ def held_out_texts() -> dict[str, str]:
     folder = _packaged() / "held_out"
     names = ("novel", "report", "encyclopaedia", "dictionary", "dialogue")
     return {name: folder.joinpath(f"{name}.txt").read_text("utf-8") for name in names}
+
+
+def calibration_kinds() -> tuple[str, ...]:
+    """What kind of text each document of the packaged calibration text is."""
+    kinds = enumerate(_DOCUMENTS.items())
+    placed = [((i + 0.5) / count, n, kind) for n, (kind, count) in kinds for i in range(count)]
+    return tuple(kind for _, _, kind in sorted(placed))
 
 
 def _packaged() -> Traversable:
@@ -134,12 +145,20 @@ def about(pieces: list[Piece], tokens: int) -> list[Piece]:
     return spread(pieces, count)
 
 
-def of_both_lengths(pieces: list[Piece], tokens: int, length: int) -> list[Piece]:
+def of_both_lengths(
+    pieces: list[Piece], tokens: int, length: int, kinds: tuple[str, ...] = ()
+) -> list[Piece]:
     """Half of the tokens in windows as they are, half in short ones from elsewhere.
 
     Long windows show attention over distances; short ones, at the same price, many more documents.
+    Long ones are few, so they are of each kind of text in turn, if the documents' kinds are known.
     """
-    long = about([piece for piece in pieces if len(piece.ids) == length], tokens // 2)
+    full = [piece for piece in pieces if len(piece.ids) == length]
+    if kinds and full:
+        names = [kinds[piece.document] for piece in full]
+        long = in_turn(full, names, max(1, round(tokens // 2 / length)))
+    else:
+        long = about(full, tokens // 2)
     short = length // 8 // 16 * 16
     if not long or short < 64:
         return about(pieces, tokens)
@@ -172,6 +191,19 @@ def spread(items: list[Any], count: int) -> list[Any]:
     return [items[index] for index in np.linspace(0, len(items) - 1, count).round().astype(int)]
 
 
+def in_turn(items: list[Any], kinds: list[str], count: int) -> list[Any]:
+    """At most `count` of the items, as many of each kind as of any other as far as they go, evenly
+    spaced within it. What does not go round is of the kinds that have most items."""
+    groups: dict[str, list[Any]] = {}
+    for item, kind in zip(items, kinds, strict=True):
+        groups.setdefault(kind, []).append(item)
+    taken = dict.fromkeys(groups, 0)
+    for _ in range(min(count, len(items))):
+        left = [kind for kind, group in groups.items() if taken[kind] < len(group)]
+        taken[min(left, key=lambda kind: (taken[kind], -len(groups[kind])))] += 1
+    return [item for kind, group in groups.items() for item in spread(group, taken[kind])]
+
+
 def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
     """(the others, every fifth): what is calibrated on and what is held out, both from all over."""
     return [item for i, item in enumerate(items) if i % 5 != 4], items[4::5]
@@ -191,18 +223,40 @@ def to_device(
 
 
 def few_tokens(
-    batches: list[dict[str, Tensor]], tokens: int, length: int
+    batches: list[dict[str, Tensor]], tokens: int, length: int, kinds: list[list[str]] | None = None
 ) -> list[dict[str, Tensor]]:
     """About so many tokens in inputs of at most `length`, a sequence each from evenly spaced
-    batches; images as they are."""
+    batches, or of each kind of text in turn where the sequences' kinds are known; images as they
+    are."""
     if "input_ids" not in batches[0]:
         return spread(batches, 4)
+    if kinds:
+        return _few_of_each(batches, tokens, length, kinds)
     by_length = sorted(batches, key=lambda batch: -batch["input_ids"].shape[1])
     alone = [{name: value[:1] for name, value in batch.items()} for batch in by_length]
     cut = shortened(alone, length)
     longest = cut[0]["input_ids"].shape[1]
     enough = [each for each in cut if each["input_ids"].shape[1] >= longest / 2]
     return spread(enough, max(1, round(tokens / longest)))
+
+
+def _few_of_each(
+    batches: list[dict[str, Tensor]], tokens: int, length: int, kinds: list[list[str]]
+) -> list[dict[str, Tensor]]:
+    rows = [
+        ({key: value[row : row + 1] for key, value in batch.items()}, kind)
+        for batch, names in zip(batches, kinds, strict=True)
+        for row, kind in enumerate(names)
+    ]
+    cut = shortened([row for row, _ in rows], length)
+    sizes = [each["input_ids"].shape[1] for each in cut]
+    enough = [
+        (each, kind)
+        for each, size, (_, kind) in zip(cut, sizes, rows, strict=True)
+        if size >= max(sizes) / 2
+    ]
+    count = max(1, round(tokens / max(sizes)))
+    return in_turn([each for each, _ in enough], [kind for _, kind in enough], count)
 
 
 def shortened(batches: list[dict[str, Tensor]], length: int) -> list[dict[str, Tensor]]:

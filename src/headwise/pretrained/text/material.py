@@ -16,6 +16,7 @@ from headwise.pretrained.text.calibration import (
     Piece,
     Sample,
     about,
+    calibration_kinds,
     every_fifth,
     held_out_texts,
     of_both_lengths,
@@ -34,7 +35,7 @@ _PACKAGED = {
 _MASKED = 4  # times as much text to judge by where a model predicts 15 % of it
 _WINDOWS = 6  # at least so many sequences of the held-out text, if it has them
 _A_KIND = 2  # and of each kind of the packaged one
-_MORE = 10  # times as much text for a recovery, which overfits less then
+_MORE = 50  # times as much text for a recovery, if there is: it overfits less then
 
 Source = str | Path | Material | None
 """Where calibration material comes from: a file (or folder of images), ready batches, or None."""
@@ -74,10 +75,13 @@ def text_material(
         held_out = reader.sample(some, f"held-out part of {source}", 1)
     else:
         held_out = _of_all_kinds(reader, tokens // 2, _A_KIND, 1)
+    kinds = () if text else calibration_kinds()
     chosen = (
-        of_both_lengths(pieces, tokens, reader.length) if reader.decoder else about(pieces, tokens)
+        of_both_lengths(pieces, tokens, reader.length, kinds)
+        if reader.decoder
+        else about(pieces, tokens)
     )
-    calibration, _ = reader.batches(chosen, 0)
+    calibration, origins = reader.batches(chosen, 0)
     more, _ = reader.batches(about(pieces, _MORE * tokens), 3)
     if text:
         other = _of_all_kinds(reader, tokens // 4, 1, 2)
@@ -95,6 +99,7 @@ def text_material(
         _shortage(calibration, tokens, source),
         held_out.kinds,
         more,
+        [[kinds[document] for document in rows] for rows in origins] if kinds else [],
     )
 
 

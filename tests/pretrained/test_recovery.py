@@ -1,0 +1,137 @@
+"""A recovery: what it trains, on which text, and what comes of it."""
+
+import copy
+from itertools import islice
+from typing import Any
+
+import pytest
+import torch
+from small_models import measured, small_material, small_model
+from torch import Tensor
+
+from headwise.pretrained import compress
+from headwise.pretrained.matching import InsideMatch
+from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.text.written import writes, written
+
+
+@pytest.mark.parametrize(("family", "keep"), [("bert", 0.2), ("llama", 0.5)])
+def test_recovery_brings_the_outputs_closer_and_adds_no_weight(family: str, keep: float) -> None:
+    model, material, measurement = measured(family)
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    before = compress(model, keep=keep, **options).evaluation
+    after = compress(model, keep=keep, finetune=100, **options).evaluation
+    assert after.damage < 0.98 * before.damage
+    assert after.parameters == before.parameters
+
+
+def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again() -> None:
+    model, material, measurement = measured("llama")
+
+    def recovered(seed: int) -> dict[str, Tensor]:
+        result = compress(
+            model,
+            text=material,
+            keep=0.5,
+            finetune=12,
+            seed=seed,
+            measurement=measurement,
+            time_it=False,
+        )
+        return dict(result.model.state_dict())
+
+    first, again, other = recovered(0), recovered(0), recovered(1)
+    for name, before in model.state_dict().items():
+        if name in first:
+            table = "embed_tokens" in name or "lm_head" in name
+            assert torch.equal(first[name], before) == table, name
+    assert all(torch.equal(value, again[name]) for name, value in first.items())
+    assert any(not torch.equal(value, other[name]) for name, value in first.items())
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma3", "opt"])
+def test_the_original_goes_on_with_given_texts_as_it_predicts(family: str) -> None:
+    """With predictions as sharp as these, a draw is what `generate` gives without chance."""
+    model = small_model(family)
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(1e4)
+    given = small_material(model).calibration
+    assert writes(objective_for(model), given)
+    starts = {tuple(row.tolist()) for batch in given for row in batch["input_ids"]}
+    for batch in islice(written(model, given, seed=0), 3):
+        for row in batch["input_ids"]:
+            begun = max(
+                n for n in range(1, 17) if any(tuple(row[:n].tolist()) == s[:n] for s in starts)
+            )
+            expected = model.generate(
+                row[None, :begun],
+                max_new_tokens=len(row) - begun,
+                min_new_tokens=len(row) - begun,
+                do_sample=False,
+                pad_token_id=0,
+                eos_token_id=None,
+            )
+            assert torch.equal(expected[0], row)
+
+
+def test_what_the_original_writes_follows_its_predictions_and_the_seed() -> None:
+    model = small_model("llama")
+    given = [{"input_ids": torch.full((4, 2), 7)}]
+
+    def texts(seed: int) -> Tensor:
+        found = islice(written(model, given, seed=seed), 600)
+        return torch.cat([batch["input_ids"] for batch in found])
+
+    first = texts(0)
+    assert torch.equal(first, texts(0))
+    assert not torch.equal(first, texts(1))
+    with torch.no_grad():
+        expected = model(torch.tensor([[7]])).logits[0, -1].softmax(-1)
+    counts = torch.bincount(first[:, 1], minlength=99) / len(first)
+    assert (counts - expected).abs().max() < 0.04
+
+
+def test_models_that_do_not_go_on_with_what_they_read_write_nothing() -> None:
+    for family in ("bert", "bert-masked", "t5", "vit"):
+        model = small_model(family)
+        assert not writes(objective_for(model), small_material(model).calibration)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["llama", "bert", "t5", "vit"])
+def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
+    """Twice the damage to a block's output is twice as far; nothing changed is no distance; and a
+    direction that outputs do not feel counts next to nothing."""
+    model, material, measurement = measured(family)
+    changed = copy.deepcopy(model)
+    parts = (model, changed, measurement.sites, measurement.objective, material.calibration)
+    apart = InsideMatch(*parts, seed=0)
+    batch = material.calibration[0]
+    assert float(apart(batch)) < 1e-9
+    path, root = list(apart.roots.items())[-1]
+    felt, directions = torch.linalg.eigh(root @ root.T)
+
+    def moved(direction: Tensor, size: float) -> float:
+        def move(_module: Any, _inputs: Any, output: Any) -> Any:
+            several = isinstance(output, tuple)
+            value = (output[0] if several else output) + size * direction
+            return (value, *output[1:]) if several else value
+
+        handle = changed.get_submodule(path).register_forward_hook(move)
+        try:
+            return float(apart(batch))
+        finally:
+            handle.remove()
+
+    most = moved(directions[:, -1], 1e-2)
+    assert most == pytest.approx(float(felt[-1]) * 1e-4 / 2 / len(apart.roots), rel=1e-2)
+    assert moved(directions[:, -1], 2e-2) == pytest.approx(4 * most, rel=1e-2)
+    assert moved(directions[:, 0], 1e-2) < most
+
+
+def test_a_model_whose_weights_are_frozen_is_recovered_too() -> None:
+    model = small_model("llama").requires_grad_(False)
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.5, finetune=10, time_it=False)
+    assert len(result.recovery) == 10
+    assert not any(parameter.requires_grad for parameter in model.parameters())
