@@ -34,7 +34,7 @@ def recover(
     steps: int,
     *,
     seed: int = 0,
-    rate: float = 1e-3,
+    rate: float = 1.5e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
     """Adam, matching what the original's blocks put out and then what it does; the loss by step.
