@@ -20,7 +20,7 @@ from headwise.pretrained.text.written import writes, written
 
 CHECKS = 10  # looks at the batches kept aside
 _ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
-_INSIDE = 0.8  # of the steps match blocks, which costs less and says more; the last ones outputs
+_INSIDE = 0.8  # of the steps match blocks, which costs less; the last ones match outputs
 _TWICE = 2  # how often a batch is read where there is other text
 _BETAS = (0.9, 0.99)  # a short training forgets early gradients soon
 
@@ -34,7 +34,7 @@ def recover(
     steps: int,
     *,
     seed: int = 0,
-    rate: float = 1e-3,
+    rate: float = 1.5e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
     """Adam, matching what the original's blocks put out and then what it does; the loss by step.
