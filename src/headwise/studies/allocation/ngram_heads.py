@@ -206,9 +206,7 @@ NGRAM_HEADS = Study(
     paper=ALLOCATION_PAPER,
     tiers={
         "quick": Tier("about 260 CPU-seconds: 2½ minutes on two cores", quick_parts),
-        "standard": Tier(
-            "about 40 CPU-minutes (estimated): two targets, length 24", standard_parts
-        ),
+        "standard": Tier("about 15 CPU-minutes: two targets, length 24", standard_parts),
         "full": Tier("about 400 CPU-hours (estimated); for a cluster or a GPU", full_parts),
     },
     parts={"plain": "Without QK-norm", "qk-norm": "With QK-norm"},
