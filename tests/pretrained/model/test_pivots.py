@@ -118,3 +118,32 @@ def test_a_model_is_the_same_with_fewer_parameters(name: str, tmp_path: Path) ->
     parts = zip(sites, plan.layers, measurement.reductions, strict=True)
     assert kept == sum(parameters(site, shape, layer.weights) for site, shape, layer in parts)
     assert 0.57 < kept / whole <= 0.6
+
+
+def test_one_token_after_other_weights_were_loaded() -> None:
+    model = small_model("llama-biased")
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for weight in other.parameters():
+            weight.copy_(weight.flip(0))
+    material = small_material(model)
+    measured = [measure_model(each, material) for each in (model, other)]
+    plans = [make_plan(each, Budget(0.6)) for each in measured]
+    used, wanted = (
+        apply_plan(each, known, replace(plan, layers=plans[0].layers)).eval()
+        for each, known, plan in zip((model, other), measured, plans, strict=True)
+    )
+    orders = [
+        [m.order for m in each.modules() if isinstance(m, Pivoted)] for each in (used, wanted)
+    ]
+    assert any(not torch.equal(a, b) for a, b in zip(*orders, strict=True))
+    ids = material.held_out[0]["input_ids"][:1]
+
+    def last_token(reader: torch.nn.Module) -> torch.Tensor:
+        before = reader(input_ids=ids[:, :-1], use_cache=True).past_key_values
+        return reader(input_ids=ids[:, -1:], past_key_values=before).logits
+
+    with torch.no_grad():
+        last_token(used)
+        used.load_state_dict(wanted.state_dict())
+        assert torch.equal(last_token(used), last_token(wanted))

@@ -23,7 +23,7 @@ from headwise.pretrained.model.projections import (
     output_projection,
     refuse_stock,
 )
-from headwise.pretrained.model.softmax import HeadsAtOnce, attention_function, one_query_attention
+from headwise.pretrained.model.softmax import at_once, attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
@@ -67,7 +67,7 @@ class CompressedAttention(nn.Module):
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
         usual = site.norm is None and not site.cross and not site.position_bias
-        self.heads_at_once = HeadsAtOnce(site, heads) if usual else None
+        self.heads_at_once = at_once(self, site, heads) if usual else None
         refuse_stock(self, site)
 
     def _order_heads(self, layout: LayerLayout) -> None:

@@ -97,6 +97,10 @@ class HeadsAtOnce:
         self._parts: list[_Part] = []
         self._turns: _Turns | None = None
 
+    def forget(self) -> None:
+        """Drop what was worked out from weights that are there no longer."""
+        self._parts, self._turns = [], None
+
     def contexts(
         self,
         both: Tensor,
@@ -172,6 +176,17 @@ class _Part(NamedTuple):
     keys: slice
     values: slice
     own: Tensor
+
+
+def at_once(attention: nn.Module, site: AttentionSite, kinds: list[HeadBucket]) -> HeadsAtOnce:
+    """The heads of an attention, which work out anew in what order their columns are when other
+    weights are loaded."""
+    attention.register_load_state_dict_post_hook(_forget)
+    return HeadsAtOnce(site, kinds)
+
+
+def _forget(attention: Any, _: Any) -> None:
+    attention.heads_at_once.forget()
 
 
 def _in_parts(kinds: list[HeadBucket], scaling: float) -> Iterator[_Part]:
