@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import torch
 
 import headwise.training
 from headwise.core.errors import InputError
@@ -67,3 +68,15 @@ def test_a_wrong_pairing_gets_a_sentence_before_any_work(
 
 def test_the_function_is_not_shadowed_by_a_module() -> None:
     assert callable(headwise.training.train)
+
+
+def test_numbers_too_small_for_a_float_are_zero_only_while_it_trains() -> None:
+    seen = []
+
+    def look(fraction: float, said: str) -> None:
+        seen.append(float(torch.full((), 1e-39).mul(0.5)) == 0)
+
+    train(RETRIEVAL, CLASS_TOKEN, SAMPLES, seeds=[0], on_progress=look)
+    assert seen
+    assert all(seen)
+    assert float(torch.full((), 1e-39).mul(0.5)) > 0

@@ -20,10 +20,12 @@ from headwise.training.samples.specification import Training
 from headwise.training.session import Session
 from headwise.training.stream.loop import train_on_stream
 from headwise.training.stream.specification import Streaming
+from headwise.training.subnormals import without_subnormals
 from headwise.training.text.loop import train_on_text
 from headwise.training.text.specification import TextTraining
 
 
+@without_subnormals()
 def train(
     task: SequenceTask | TokenTask | TextTask | ChoiceTask,
     shape: NetShape,
