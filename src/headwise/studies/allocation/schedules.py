@@ -175,7 +175,7 @@ ALLOCATION = Study(
         parts,
         {
             "quick": "about 280 CPU-seconds, with a plan 320: under 3 minutes on two cores",
-            "standard": "about 40 CPU-minutes (estimated): 150 steps of width 64, five seeds",
+            "standard": "about 30 CPU-minutes: 150 steps of width 64, five seeds",
             "full": "about 840 CPU-hours (estimated); for GPUs",
         },
     ),
