@@ -114,7 +114,7 @@ def full_parts() -> dict[str, list[Run]]:
 
 PRICES = (
     "about 5 CPU-minutes (estimated)",
-    "about 40 CPU-minutes (estimated)",
+    "about 17 CPU-minutes",
     "about 20 CPU-hours",
 )
 
