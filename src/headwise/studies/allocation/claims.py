@@ -63,7 +63,7 @@ def plan_is_as_good(results: pd.DataFrame) -> Verdict:
     for arm, rows in _arms(results):
         if PLAN not in set(rows["part"]):
             continue
-        gaps = {part: paired(rows, PLAN, part) for part in set(rows["part"]) - {PLAN}}
+        gaps = {part: paired(rows, PLAN, part) for part in sorted(set(rows["part"]) - {PLAN})}
         found = {part: gap for part, gap in gaps.items() if gap is not None}
         if not found:
             continue
