@@ -25,6 +25,7 @@ from headwise.nets import ClassTokenNet, ClassTokenShape
 from headwise.report.build import write_report
 from headwise.report.evidence.gather import PaperEvidence, StudyEvidence
 from headwise.report.evidence.html import evidence_page
+from headwise.report.evidence.judge import Judgement
 from headwise.report.evidence.tables import EvidenceTable
 from headwise.report.pages.calculator import calculator_page
 from headwise.report.pages.content import Live
@@ -221,7 +222,8 @@ def write_pages(folder: Path) -> dict[str, Path]:
     texts["calculator"] = render_page(calculator_page())
     texts["index"] = render_page(index_page([entry]))
     texts["live"] = live_page(result, 0.25)
-    shown = StudyEvidence(SAMPLE, EvidenceTable(result, {"headwise": HOSTILE}))
+    table = EvidenceTable(result, {"headwise": HOSTILE})
+    shown = StudyEvidence(SAMPLE, table, Judgement.of(result))
     texts["evidence"] = evidence_page([PaperEvidence(HOSTILE, (shown,))])
     for name, text in texts.items():
         found[name] = folder / f"{name}.html"
