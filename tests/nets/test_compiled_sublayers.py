@@ -1,12 +1,22 @@
 """Sub-layers written out: gradients against torch's own of float64, members by themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from headwise.nets import EncoderShape, compiled
+from headwise.nets import AttentionShape, DecoderShape, EncoderShape, compiled
+from headwise.nets import decoder as decoder_room
 from headwise.nets import encoder as encoder_room
+
+Shape = EncoderShape | DecoderShape
+
+LAYERS = AttentionShape(heads=2, qk_dim=4, v_dim=8), AttentionShape(heads=4, qk_dim=4, v_dim=16)
+DECODER = DecoderShape(
+    vocabulary=0, token_dim=5, outputs=2, width=32, layers=LAYERS, ffn=48, length=9
+)
 
 SHAPES = {
     "length": EncoderShape.paper(token_dim=16, rank=4, modules=2, layers=2, ffn=32),
@@ -17,10 +27,16 @@ SHAPES = {
     "norm last": EncoderShape.plain(
         token_dim=5, outputs=3, width=24, heads=4, layers=2, ffn=20, keys="others", norm_first=False
     ),
+    "decoder": DECODER,
+    "decoder, rotated": replace(DECODER, positions="rope", qk_norm=True),
+    "decoder of attention alone": replace(DECODER, ffn=0),
+    "decoder of grouped heads": replace(
+        DECODER, attention="grouped:2", layers=(AttentionShape(heads=4, qk_dim=4, v_dim=4),)
+    ),
 }
 
 
-def stacked(shape: EncoderShape, members: int) -> dict[str, Tensor]:
+def stacked(shape: Shape, members: int) -> dict[str, Tensor]:
     """Weights none of which is zero."""
     rng = np.random.default_rng(3)
     return {
@@ -29,14 +45,12 @@ def stacked(shape: EncoderShape, members: int) -> dict[str, Tensor]:
     }
 
 
-def inputs_of(shape: EncoderShape, members: int) -> Tensor:
+def inputs_of(shape: Shape, members: int) -> Tensor:
     rng = np.random.default_rng(4)
     return torch.from_numpy(rng.normal(size=(members, 16, 9, shape.token_dim)).astype(np.float32))
 
 
-def outputs_and_gradients(
-    shape: EncoderShape, params: dict[str, Tensor], inputs: Tensor
-) -> list[Tensor]:
+def outputs_and_gradients(shape: Shape, params: dict[str, Tensor], inputs: Tensor) -> list[Tensor]:
     """Outputs, and the gradients of the inputs and of every parameter."""
     leaves = {name: value.detach().clone().requires_grad_() for name, value in params.items()}
     inputs = inputs.detach().clone().requires_grad_()
@@ -88,7 +102,7 @@ def test_without_the_compiled_code_torch_computes(
     shape = SHAPES[name]
     params, inputs = stacked(shape, 2), inputs_of(shape, 2)
     ours = outputs_and_gradients(shape, params, inputs)
-    for module in (encoder_room, compiled):
+    for module in (encoder_room, decoder_room, compiled):
         monkeypatch.setattr(module, "compiled_for", lambda values: None)
     for one, other in zip(ours, outputs_and_gradients(shape, params, inputs), strict=True):
         torch.testing.assert_close(one, other, atol=2e-4, rtol=2e-4)

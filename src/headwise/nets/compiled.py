@@ -1,7 +1,7 @@
 """What is computed by compiled code on this machine, and what by torch.
 
-On a CPU, in float32, attention, GELU and RMS norms are compiled (`headwise.core.compiled`); where
-that does not work, and on any other device, torch computes them.
+On a CPU, in float32, attention, GELU, RMS norms and cross-entropy are compiled
+(`headwise.core.compiled`); where that does not work, and on any other device, torch computes them.
 
 The RMS norm with a gain, backwards:
 
@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -34,6 +34,7 @@ class Compiled(NamedTuple):
     gelu: Callable[[Tensor], Tensor]
     rms_norm: Callable[[Tensor, Tensor], Tensor]
     sub_layer: Callable[..., Tensor]
+    cross_entropy: Callable[[Tensor, Tensor], Tensor]
     lanes: int  # numbers in a vector
 
 
@@ -60,22 +61,32 @@ def compiled() -> Compiled | str:
         steps = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
         activations = named("headwise.core.compiled.activations")
         layers = named("headwise.core.compiled.sublayers")
+        entropy = named("headwise.core.compiled.entropy")
         with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
-            steps.try_out()
-            activations.try_out()
-            layers.try_out()
+            for module in (steps, activations, layers, entropy):
+                module.try_out()
     except Exception as error:  # whatever goes wrong there
         return f"the compiled attention does not work here: {type(error).__name__}: {error}"
     rows = activations.gelu, activations.rms_norm
-    return Compiled(steps.read_heads, *rows, layers.sub_layer, activations.LANES)
+    of_layers = layers.sub_layer, entropy.cross_entropy
+    return Compiled(steps.read_heads, *rows, *of_layers, activations.LANES)
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*rows vocabulary"], wanted: Int[Tensor, "*rows"]
+) -> Float[Tensor, "*rows"]:
+    """−log softmax(logits) of the wanted number, for each row."""
+    steps = compiled_for(logits)
+    if steps is not None:
+        return steps.cross_entropy(logits, wanted)
+    flat = functional.cross_entropy(logits.flatten(0, -2), wanted.flatten(), reduction="none")
+    return flat.view(wanted.shape)
 
 
 def gelu(values: Tensor) -> Tensor:
     """x·Φ(x)."""
     steps = compiled_for(values)
-    if steps is None or values.numel() < steps.lanes:
-        return functional.gelu(values)
-    return steps.gelu(values)
+    return functional.gelu(values) if steps is None else steps.gelu(values)
 
 
 def rms_norm(

@@ -8,21 +8,21 @@ layer (a tied head: with few layers it would otherwise be a large part of the ne
 real numbers enter and leave by linear maps.
 """
 
+from collections.abc import Sequence
 from math import prod, sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
-from torch.nn import functional
 
 from headwise.core.errors import require
 from headwise.core.spec import spec
-from headwise.nets.attention import head_norms, project, read_heads
+from headwise.nets.attention import fits_compiled, head_norms, project, read_heads
 from headwise.nets.base import LayeredShape, Net
-from headwise.nets.compiled import gelu, rms_norm
-from headwise.nets.layers import ParameterShapes, Params, Stream, linear, merge_heads
+from headwise.nets.compiled import Compiled, compiled_for, gelu, rms_norm
+from headwise.nets.layers import ParameterShapes, Params, Stream, linear, look_up, merge_heads
 from headwise.nets.positions import rotate, rotation
 from headwise.nets.shape import AttentionShape
 from headwise.nets.variants import Variant, find_variant
@@ -198,7 +198,7 @@ class DecoderShape(LayeredShape):
     ) -> Stream:
         self._check(inputs)
         if self.vocabulary:
-            stream = _look_up(params["table"], inputs)
+            stream = look_up(params["table"], inputs)
         else:
             stream = linear(inputs, params, "into")
         if self.positions == "learned":
@@ -208,24 +208,44 @@ class DecoderShape(LayeredShape):
     def _layer(
         self, params: Params, index: int, stream: Stream, penalties: list[Tensor] | None = None
     ) -> Stream:
-        name = f"layers.{index}"
-        normed = _norm(params, f"{name}.norm1", stream)
-        if penalties is not None:
-            added = self.variant.penalty(params, name, normed)
-            penalties += [] if added is None else [added]
-        stream = stream + self._attend(params, name, self.layers[index], normed)
-        if self.ffn:
-            hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
-            stream = stream + linear(gelu(hidden), params, f"{name}.down")
-        return stream
+        name, layer, steps = f"layers.{index}", self.layers[index], compiled_for(stream)
+        if steps is not None and (self.width % steps.lanes or not stream.numel()):
+            steps = None
+        plain = isinstance(self.variant, PlainHeads) and fits_compiled(stream.shape[2], layer)
+        if steps is not None and plain:
+            turns, gains = self._turns_and_gains(params, name, layer, stream)
+            stream = _sub_layer(
+                steps, params, name, ("norm1", "qkv", "out"), stream,
+                heads=(layer.heads, layer.qk_dim, layer.v_dim), keys=stream.shape[2], causal=True,
+                turns=turns, gains=None if gains is None else torch.stack(gains),
+            )  # fmt: skip
+        else:
+            normed = _norm(params, f"{name}.norm1", stream)
+            if penalties is not None:
+                added = self.variant.penalty(params, name, normed)
+                penalties += [] if added is None else [added]
+            stream = stream + self._attend(params, name, layer, normed)
+        if not self.ffn:
+            return stream
+        if steps is not None:
+            parts = "norm2", "up", "down"
+            return _sub_layer(steps, params, name, parts, stream, activation="gelu")
+        hidden = linear(_norm(params, f"{name}.norm2", stream), params, f"{name}.up")
+        return stream + linear(gelu(hidden), params, f"{name}.down")
 
-    def _attend(self, params: Params, name: str, layer: AttentionShape, stream: Stream) -> Stream:
-        variant, length = self.variant, stream.shape[2]
+    def _turns_and_gains(
+        self, params: Params, name: str, layer: AttentionShape, stream: Stream
+    ) -> tuple[Tensor | None, tuple[Tensor, Tensor] | None]:
+        """The rotation, and the gains of the norms of queries and keys, where there are any."""
         gains = None
         if self.qk_norm:
             gains = params[f"{name}.query_norm.weight"], params[f"{name}.key_norm.weight"]
         rope = self.positions == "rope"
-        turns = rotation(length, layer.qk_dim, stream.device) if rope else None
+        return rotation(stream.shape[2], layer.qk_dim, stream.device) if rope else None, gains
+
+    def _attend(self, params: Params, name: str, layer: AttentionShape, stream: Stream) -> Stream:
+        variant, length = self.variant, stream.shape[2]
+        turns, gains = self._turns_and_gains(params, name, layer, stream)
         if isinstance(variant, PlainHeads):
             rows = linear(stream, params, f"{name}.qkv")
             mixed = read_heads(rows, layer, keys=length, causal=True, turns=turns, gains=gains)
@@ -257,13 +277,14 @@ class DecoderShape(LayeredShape):
         )
 
 
-def _look_up(
-    table: Float[Tensor, "members vocabulary width"], tokens: Int[Tensor, "#members batch length"]
+def _sub_layer(
+    steps: Compiled, params: Params, name: str, parts: Sequence[str], stream: Stream, **how: Any
 ) -> Stream:
-    """Every member's rows for its tokens (or for tokens that all share)."""
-    members, vocabulary, _ = table.shape
-    first = torch.arange(members, device=table.device)[:, None, None] * vocabulary
-    return functional.embedding(tokens + first, table.flatten(0, 1))
+    """Norm, two maps with heads or GELU between them and residual connection, as one step."""
+    norm, into, out = (params[f"{name}.{part}.weight"] for part in parts)
+    return steps.sub_layer(
+        stream, (into, None), (out, None), ("rms", norm, None), norm_first=True, **how
+    )
 
 
 def _norm(params: Params, name: str, stream: Stream) -> Stream:

@@ -234,7 +234,7 @@ class EncoderShape(LayeredShape):
             stream,
             into,
             out,
-            (params[f"{layer}.{norm}.weight"], params.get(f"{layer}.{norm}.bias")),
+            (self.norm, params[f"{layer}.{norm}.weight"], params.get(f"{layer}.{norm}.bias")),
             norm_first=self.norm_first,
             heads=(heads.heads, heads.qk_dim, heads.v_dim) if reads else None,
             keys=stream.shape[2] - (self.keys == "others"),

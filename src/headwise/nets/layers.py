@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -50,6 +50,15 @@ def linear(
     product = flat @ weight.mT if bias is None else torch.baddbmm(bias[:, None], flat, weight.mT)
     # No view where none is needed: an activation in place would have to copy what is behind it.
     return product if rows.dim() == 3 else product.unflatten(1, rows.shape[1:-1])
+
+
+def look_up(
+    table: Float[Tensor, "members vocabulary width"], tokens: Int[Tensor, "#members batch length"]
+) -> Stream:
+    """Every member's rows for its tokens (or for tokens that all share)."""
+    members, vocabulary, _ = table.shape
+    first = torch.arange(members, device=table.device)[:, None, None] * vocabulary
+    return functional.embedding(tokens + first, table.flatten(0, 1))
 
 
 def activate(

@@ -7,12 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from headwise.core.compiled.heads import flat
 from headwise.core.compiled.host import LANES, compiling
 from headwise.core.compiled.rows import gelu_forward, norm_backward, norm_forward
 
 
 def gelu(values: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """x·Φ(x), of at least LANES numbers."""
+    """x·Φ(x)."""
     found: Tensor = _CompiledGelu.apply(values)
     return found
 
@@ -33,7 +34,7 @@ class _CompiledGelu(torch.autograd.Function):
         """The values; their slopes are kept."""
         values = values.contiguous()
         found, slopes = torch.empty_like(values), torch.empty_like(values)
-        gelu_forward(_flat(values), _flat(found), _flat(slopes))
+        gelu_forward(flat(values), flat(found), flat(slopes))
         ctx.save_for_backward(slopes)
         return found
 
@@ -54,7 +55,7 @@ class _CompiledRmsNorm(torch.autograd.Function):
         vectors, gains = vectors.contiguous(), gains.contiguous()
         found, inverses = torch.empty_like(vectors), vectors.new_empty(vectors.shape[:-1])
         size = vectors.shape[-1]
-        norm_forward(_flat(vectors), _flat(gains), _flat(found), _flat(inverses), size)
+        norm_forward(flat(vectors), flat(gains), flat(found), flat(inverses), size)
         ctx.save_for_backward(vectors, gains, inverses)
         return found
 
@@ -65,13 +66,9 @@ class _CompiledRmsNorm(torch.autograd.Function):
         vectors, gains, inverses = ctx.saved_tensors
         slopes, gain_slopes = torch.empty_like(vectors), torch.zeros_like(gains)
         scratch, size = vectors.new_empty(vectors.shape[-1]), vectors.shape[-1]
-        given = _flat(vectors), _flat(gains), _flat(inverses), _flat(grad.contiguous())
-        norm_backward(*given, _flat(slopes), _flat(gain_slopes), _flat(scratch), size)
+        given = flat(vectors), flat(gains), flat(inverses), flat(grad)
+        norm_backward(*given, flat(slopes), flat(gain_slopes), flat(scratch), size)
         return slopes, gain_slopes
-
-
-def _flat(tensor: Tensor) -> Any:
-    return tensor.detach().view(-1).numpy()
 
 
 def try_out() -> None:

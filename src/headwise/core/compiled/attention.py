@@ -77,10 +77,7 @@ def forward(
         enter(scratch, rows, turns, gains, sizes, first, query, key, value, rest, of_qk, of_values)
         for t in range(0, queries, BLOCK):
             last = last_key(sizes, t)
-            asking = query + t * qk * LANES
-            for j in range(last):
-                at = weights + j * LANES
-                dots(scratch, asking, key + j * qk * LANES, qk, at, keys * LANES)
+            dots(scratch, query + t * qk * LANES, key, qk, last, weights, keys * LANES)
             place = 2 * (first // LANES * queries + t) * LANES
             soften(scratch, sizes, weights, t, last, kept, place)
             mixtures(scratch, weights, keys, last, value, values, out + t * values * LANES)

@@ -4,7 +4,7 @@ A key or a value that was loaded serves four queries. The rows of a block's weig
 vectors apart; a causal mask is where a row ends, and behind it there are zeros.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,16 +38,36 @@ def last_key(sizes: HeadSizes, first: int) -> int:
 
 
 @inner
-def dots(memory: Memory, rows: int, at: int, size: int, to: int, apart: int) -> None:
-    """Products of four vectors of `size` coordinates, from `rows` on, with the one at `at`."""
-    a = b = c = d = splat(ZERO)
+def dots(memory: Memory, rows: int, source: int, size: int, last: int, to: int, apart: int) -> None:
+    """Products of four vectors of `size` coordinates, from `rows` on, with every key's."""
     step = size * LANES
-    for i in range(0, step, LANES):
-        other, row = load(memory, at + i), rows + i
-        a = fma(load(memory, row), other, a)
-        b = fma(load(memory, row + step), other, b)
-        c = fma(load(memory, row + 2 * step), other, c)
-        d = fma(load(memory, row + 3 * step), other, d)
+    for j in range(0, last - 1, 2):
+        a = b = c = d = e = f = g = h = splat(ZERO)
+        for i in range(0, step, LANES):
+            key, row = source + j * step + i, rows + i
+            one, two = load(memory, key), load(memory, key + step)
+            first, second = load(memory, row), load(memory, row + step)
+            third, fourth = load(memory, row + 2 * step), load(memory, row + 3 * step)
+            a, e = fma(first, one, a), fma(first, two, e)
+            b, f = fma(second, one, b), fma(second, two, f)
+            c, g = fma(third, one, c), fma(third, two, g)
+            d, h = fma(fourth, one, d), fma(fourth, two, h)
+        store_column(memory, to + j * LANES, apart, a, b, c, d)
+        store_column(memory, to + (j + 1) * LANES, apart, e, f, g, h)
+    for j in range(last - last % 2, last):
+        a = b = c = d = splat(ZERO)
+        for i in range(0, step, LANES):
+            one, row = load(memory, source + j * step + i), rows + i
+            a = fma(load(memory, row), one, a)
+            b = fma(load(memory, row + step), one, b)
+            c = fma(load(memory, row + 2 * step), one, c)
+            d = fma(load(memory, row + 3 * step), one, d)
+        store_column(memory, to + j * LANES, apart, a, b, c, d)
+
+
+@inner
+def store_column(memory: Memory, to: int, apart: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    """A vector to each of four rows."""
     store(memory, to, a)
     store(memory, to + apart, b)
     store(memory, to + 2 * apart, c)
@@ -59,20 +79,29 @@ def mixtures(
     memory: Memory, weights: int, keys: int, last: int, source: int, size: int, to: int
 ) -> None:
     """Four sums over keys, with the rows of `weights`, of vectors from `source` on."""
-    row = keys * LANES
-    step = size * LANES
-    for i in range(0, step, LANES):
+    row, step = keys * LANES, size * LANES
+    for i in range(0, step - LANES, 2 * LANES):
+        a = b = c = d = e = f = g = h = splat(ZERO)
+        for j in range(last):
+            value, at = source + j * step + i, weights + j * LANES
+            one, two = load(memory, value), load(memory, value + LANES)
+            first, second = load(memory, at), load(memory, at + row)
+            third, fourth = load(memory, at + 2 * row), load(memory, at + 3 * row)
+            a, e = fma(first, one, a), fma(first, two, e)
+            b, f = fma(second, one, b), fma(second, two, f)
+            c, g = fma(third, one, c), fma(third, two, g)
+            d, h = fma(fourth, one, d), fma(fourth, two, h)
+        store_column(memory, to + i, step, a, b, c, d)
+        store_column(memory, to + i + LANES, step, e, f, g, h)
+    for i in range((size - size % 2) * LANES, step, LANES):
         a = b = c = d = splat(ZERO)
         for j in range(last):
-            other, at = load(memory, source + j * step + i), weights + j * LANES
-            a = fma(load(memory, at), other, a)
-            b = fma(load(memory, at + row), other, b)
-            c = fma(load(memory, at + 2 * row), other, c)
-            d = fma(load(memory, at + 3 * row), other, d)
-        store(memory, to + i, a)
-        store(memory, to + i + step, b)
-        store(memory, to + i + 2 * step, c)
-        store(memory, to + i + 3 * step, d)
+            one, at = load(memory, source + j * step + i), weights + j * LANES
+            a = fma(load(memory, at), one, a)
+            b = fma(load(memory, at + row), one, b)
+            c = fma(load(memory, at + 2 * row), one, c)
+            d = fma(load(memory, at + 3 * row), one, d)
+        store_column(memory, to + i, step, a, b, c, d)
 
 
 @inner
@@ -81,7 +110,22 @@ def spread_over_keys(
 ) -> None:
     """Add to every key's vector the four vectors from `source` on, weighted."""
     row, step = keys * LANES, size * LANES
-    for j in range(last):
+    for j in range(0, last - 1, 2):
+        at = weights + j * LANES
+        a, b = load(memory, at), load(memory, at + row)
+        c, d = load(memory, at + 2 * row), load(memory, at + 3 * row)
+        at += LANES
+        e, f = load(memory, at), load(memory, at + row)
+        g, h = load(memory, at + 2 * row), load(memory, at + 3 * row)
+        for i in range(0, step, LANES):
+            target, of = to + j * step + i, source + i
+            first, second = load(memory, of), load(memory, of + step)
+            third, fourth = load(memory, of + 2 * step), load(memory, of + 3 * step)
+            one = fma(b, second, fma(a, first, load(memory, target)))
+            two = fma(f, second, fma(e, first, load(memory, target + step)))
+            store(memory, target, fma(d, fourth, fma(c, third, one)))
+            store(memory, target + step, fma(h, fourth, fma(g, third, two)))
+    for j in range(last - last % 2, last):
         at = weights + j * LANES
         a, b = load(memory, at), load(memory, at + row)
         c, d = load(memory, at + 2 * row), load(memory, at + 3 * row)
@@ -129,9 +173,8 @@ def score_slopes(
 ) -> None:  # fmt: skip
     """Weights of four queries, and the gradients of their scores."""
     qk, values, row = sizes.qk_dim, sizes.v_dim, sizes.keys * LANES
-    for j in range(last):
-        dots(memory, asking, key + j * qk * LANES, qk, weights + j * LANES, row)
-        dots(memory, pull, value + j * values * LANES, values, changes + j * LANES, row)
+    dots(memory, asking, key, qk, last, weights, row)
+    dots(memory, pull, value, values, last, changes, row)
     for i in range(BLOCK):
         stop = min(last, first + i + 1) if sizes.causal else last
         top, share = load(kept, kept_at + 2 * i * LANES), load(kept, kept_at + (2 * i + 1) * LANES)

@@ -1,4 +1,4 @@
-"""Softmax attention as one step of autograd: forward and backward are compiled."""
+"""Softmax attention, forwards and backwards, compiled; alone it is one step of autograd."""
 
 from typing import Any
 
@@ -47,12 +47,9 @@ class _ReadHeads(torch.autograd.Function):
     ) -> Tensor:
         """Attention."""
         rows = rows.contiguous()
-        mixed = rows.new_empty(*rows.shape[:3], sizes.heads * sizes.v_dim)
-        packs = -(-sizes.sequences * sizes.heads // LANES)
-        kept = np.empty(packs * padded_queries(sizes) * 2 * LANES, np.float32)
-        forward(_flat(rows), _flat(turns), _flat(gains), _flat(mixed), kept, _scratch(sizes), sizes)
+        mixed, ctx.kept = attended(rows, gains, turns, sizes)
         ctx.save_for_backward(rows, gains, turns)
-        ctx.kept, ctx.sizes = kept, sizes
+        ctx.sizes = sizes
         return mixed
 
     @staticmethod
@@ -60,17 +57,43 @@ class _ReadHeads(torch.autograd.Function):
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of the rows and of the gains."""
         rows, gains, turns = ctx.saved_tensors
-        sizes = ctx.sizes
-        whole = sizes.keys == sizes.length  # otherwise some keys and values have no gradient
-        row_slopes = torch.empty_like(rows) if whole else torch.zeros_like(rows)
-        gain_slopes = None if gains is None else torch.zeros_like(gains)
-        given = _flat(rows), _flat(turns), _flat(gains), _flat(slope.contiguous()), ctx.kept
-        backward(*given, _scratch(sizes), _flat(row_slopes), _flat(gain_slopes), sizes)
-        return row_slopes, gain_slopes, None, None
+        return *attended_back(rows, gains, turns, slope, ctx.kept, ctx.sizes), None, None
 
 
-def _flat(tensor: Tensor | None) -> np.ndarray:
-    return _NONE if tensor is None else tensor.detach().reshape(-1).numpy()
+def attended(
+    rows: Float[Tensor, "*tokens qkv"],
+    gains: Float[Tensor, "2 members heads rank"] | None,
+    turns: Float[Tensor, "2 length half"] | None,
+    sizes: HeadSizes,
+) -> tuple[Float[Tensor, "*tokens values"], np.ndarray]:
+    """What heads read, and what the way back needs of it."""
+    mixed = rows.new_empty(*rows.shape[:-1], sizes.heads * sizes.v_dim)
+    packs = -(-sizes.sequences * sizes.heads // LANES)
+    kept = np.empty(packs * padded_queries(sizes) * 2 * LANES, np.float32)
+    forward(flat(rows), flat(turns), flat(gains), flat(mixed), kept, _scratch(sizes), sizes)
+    return mixed, kept
+
+
+def attended_back(
+    rows: Float[Tensor, "*tokens qkv"],
+    gains: Float[Tensor, "2 members heads rank"] | None,
+    turns: Float[Tensor, "2 length half"] | None,
+    slope: Float[Tensor, "*tokens values"],
+    kept: np.ndarray,
+    sizes: HeadSizes,
+) -> tuple[Tensor, Tensor | None]:
+    """The gradients of the rows and of the gains, from that of what heads read."""
+    whole = sizes.keys == sizes.length  # otherwise some keys and values have no gradient
+    row_slopes = torch.empty_like(rows) if whole else torch.zeros_like(rows)
+    gain_slopes = None if gains is None else torch.zeros_like(gains)
+    given = flat(rows), flat(turns), flat(gains), flat(slope), kept
+    backward(*given, _scratch(sizes), flat(row_slopes), flat(gain_slopes), sizes)
+    return row_slopes, gain_slopes
+
+
+def flat(tensor: Tensor | None) -> np.ndarray:
+    """A tensor's numbers as compiled code takes them, in its memory unless they lie scattered."""
+    return _NONE if tensor is None else tensor.detach().contiguous().view(-1).numpy()
 
 
 def _scratch(sizes: HeadSizes) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headwise.core.compiled.host import LANES, inner
+from headwise.core.compiled.quads import gather_four, scatter_four
 from headwise.core.compiled.simd import add, div, fma, load, mul, splat, sqrt, store, sub
 
 Memory = Any  # np.ndarray of float32, as numba sees it
@@ -39,9 +40,12 @@ def pack(
     size: int,
 ) -> None:  # fmt: skip
     """Read a pack's tokens: `size` numbers each from `section` on; a token's row has `row`."""
+    whole = size - size % 4
     for t in range(tokens):
         here = section + t * row
-        for r in range(size):
+        for r in range(0, whole, 4):
+            gather_four(memory, at + (t * size + r) * LANES, source, places, here + r)
+        for r in range(whole, size):
             to = at + (t * size + r) * LANES
             for lane in range(LANES):
                 memory[to + lane] = source[places[lane] + here + r]
@@ -53,11 +57,14 @@ def unpack(
     row: int, size: int,
 ) -> None:  # fmt: skip
     """The inverse of `pack`, for the first `count` lanes."""
+    whole = size - size % 4 if count == LANES else 0
     for t in range(tokens):
         of, here = at + t * size * LANES, section + t * row
+        for r in range(0, whole, 4):
+            scatter_four(memory, of + r * LANES, target, places, here + r)
         for lane in range(count):
             to = places[lane] + here
-            for r in range(size):
+            for r in range(whole, size):
                 target[to + r] = memory[of + r * LANES + lane]
 
 

@@ -1,4 +1,4 @@
-"""GELU and the RMS norm of rows of numbers, compiled, with their backward passes.
+"""GELU, ReLU and the RMS norm of rows of numbers, compiled, with their backward passes.
 
 GELU's slope Φ(x) + x·φ(x) costs next to nothing beside x·Φ(x), so it is kept on the way forward and
 the way back is one product. The norm's formulas are in `headwise.nets.compiled`.
@@ -8,20 +8,51 @@ import numpy as np
 
 from headwise.core.compiled.host import LANES, entry
 from headwise.core.compiled.packs import EPSILON, ONE, ZERO, Memory, clear
-from headwise.core.compiled.simd import add, fma, gelu, load, mul, splat, store, sub, total
+from headwise.core.compiled.simd import (
+    add,
+    fma,
+    gelu,
+    load,
+    mul,
+    splat,
+    store,
+    sub,
+    total,
+    where_positive,
+)
 
 _TOGETHER = 32  # rows whose gradients of the gain are summed before they join the others'
 
 
 @entry
 def gelu_forward(given: Memory, values: Memory, slopes: Memory) -> None:
-    """At least LANES numbers; the last vector overlaps the one before it."""
-    last = len(given) - LANES
-    for start in range(0, len(given), LANES):
-        at = min(start, last)
+    """The values may take the place of what is given."""
+    count, rest = len(given), np.zeros(LANES, np.float32)
+    whole = count - count % LANES
+    for at in range(0, whole, LANES):
         value, slope = gelu(load(given, at))
         store(values, at, value)
         store(slopes, at, slope)
+    for i in range(whole, count):
+        rest[i - whole] = given[i]
+    value, slope = gelu(load(rest, 0))
+    store(rest, 0, value)
+    for i in range(whole, count):
+        values[i] = rest[i - whole]
+    store(rest, 0, slope)
+    for i in range(whole, count):
+        slopes[i] = rest[i - whole]
+
+
+@entry
+def relu_backward(values: Memory, slopes: Memory) -> None:
+    """Slopes of the values become slopes of what they were made from."""
+    whole = len(values) - len(values) % LANES
+    for at in range(0, whole, LANES):
+        store(slopes, at, where_positive(load(values, at), load(slopes, at)))
+    for i in range(whole, len(values)):
+        if not values[i] > ZERO:
+            slopes[i] = ZERO
 
 
 @entry

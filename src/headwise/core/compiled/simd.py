@@ -135,6 +135,12 @@ def replaced_below(builder: Any, a: Any, least: Any, other: Any) -> Any:
     return builder.select(builder.fcmp_ordered("<", a, least), other, a)
 
 
+@operation(VECTOR, VECTOR, VECTOR)
+def where_positive(builder: Any, gate: Any, a: Any) -> Any:
+    """a where the gate is positive, else 0, lane by lane."""
+    return emit.where_positive(builder, gate, a)
+
+
 @operation(VECTOR, VECTOR)
 def exp(builder: Any, x: Any) -> Any:
     """exp(a) for a ≤ 0."""

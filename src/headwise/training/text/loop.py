@@ -14,13 +14,12 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from headwise.core.errors import require
 from headwise.nets import DecoderShape
 from headwise.nets.base import forward_and_penalty
-from headwise.nets.compiled import computed_by
+from headwise.nets.compiled import computed_by, cross_entropy
 from headwise.tasks.protocols import TextTask
 from headwise.training.ensemble import Ensemble
 from headwise.training.outcome import Outcome, make_outcome
@@ -121,12 +120,12 @@ def descend_on(
 ) -> Float[Tensor, " members"]:
     """One step on these windows, as `train` takes it; returns each member's loss."""
 
-    def cross_entropy(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
+    def loss_of(leaves: Mapping[str, Tensor], members: slice) -> Tensor:
         mine = tokens[members]
         logits, penalty = forward_and_penalty(ensemble.shape, leaves, mine[..., :-1])
         return _nats(logits, mine[..., 1:]).mean((1, 2)) + penalty
 
-    return ensemble.descend(cross_entropy, rate, clip)
+    return ensemble.descend(loss_of, rate, clip)
 
 
 def _nats(
@@ -134,9 +133,7 @@ def _nats(
     wanted: Int[Tensor, "#members batch length"],
 ) -> Float[Tensor, "members batch length"]:
     """Cross-entropy of every token."""
-    wanted = wanted.expand(logits.shape[:-1])
-    flat = functional.cross_entropy(logits.flatten(0, 2), wanted.flatten(), reduction="none")
-    return flat.unflatten(0, wanted.shape)
+    return cross_entropy(logits, wanted.expand(logits.shape[:-1]))
 
 
 def _outcome(
