@@ -48,6 +48,14 @@ def test_an_unfinished_table_is_no_finding(published: pd.DataFrame) -> None:
     assert claims.finding(published[published["part"] == "no such"]).value is None
 
 
+def test_an_unfinished_cell_refutes_nothing(published: pd.DataFrame) -> None:
+    here = (published["heads"] == 4) & (published["length"] == 8)
+    for some in (published[~here], published.assign(error=published["error"].mask(here))):
+        assert claims.drop_at_four(some).status == "holds"
+    both = pd.concat([published, published.assign(part="orthonormal")])
+    assert claims.draw_matters(both[both["heads"] != 3]).status == "not tested"
+
+
 def test_a_claim_without_runs_is_not_tested(published: pd.DataFrame) -> None:
     nothing = published[published["part"] == "no such"]
     for claim in HEAD_COUNT.claims:

@@ -1,6 +1,7 @@
 """What the allocation study's results say: differences to uniform, seed by seed."""
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 
 import pandas as pd
 
@@ -49,12 +50,28 @@ def all_equal_to_uniform(results: pd.DataFrame) -> Verdict:
     numbers = (
         f"{len(inside)} of {len(gaps)} are equal to uniform within ±{MARGIN:g} nats a byte; "
         f"{len(beyond)} are not" + (f" ({', '.join(beyond)})" if beyond else "")
-    )
+    ) + _over_texts(results)
     meaning = f"largest difference to uniform, {widest} (bar ±{MARGIN:g})"
     value = gaps[widest].mean
     if beyond or len(inside) == len(gaps):
         return Verdict.of(not beyond, numbers, value, meaning)
     return Verdict("cannot tell", numbers, value, meaning)
+
+
+def _over_texts(results: pd.DataFrame) -> str:
+    """For every schedule, over texts and seeds: told apart from uniform, or equal within what."""
+    told, equal = [], []
+    for part in sorted(set(results["part"]) - {UNIFORM}):
+        gap = pooled(results, part, UNIFORM, "qk_norm")
+        if gap is None or not isfinite(gap.high):
+            continue
+        if gap.sign != "not told apart":
+            told.append(f"{part} {gap} {gap.sign}")
+        else:
+            equal.append(f"{part} within ±{max(-gap.low, gap.high):.3f}")
+    found = ["equal, " + ", ".join(equal)] if equal else []
+    found += ["told apart, " + ", ".join(told)] if told else []
+    return f". Over texts and seeds: {'; '.join(found)}" if found else ""
 
 
 def plan_is_as_good(results: pd.DataFrame) -> Verdict:

@@ -74,6 +74,9 @@ def _drop(results: pd.DataFrame, part: str, heads: int, **where: int) -> Verdict
     errors = smallest(results, part, **where)
     if not {heads - 1, heads} <= set(errors.index):
         return NOT_TESTED
+    errors = errors.loc[[heads - 1, heads]].dropna(axis=1)  # lengths at which both are finished
+    if errors.empty:
+        return NOT_TESTED
     before, after = errors.loc[heads - 1], errors.loc[heads]
     falls = (before / after).mask(before == after, 1.0)  # both may be zero
     numbers = ", ".join(f"T = {length}: {fall:.1f}×" for length, fall in falls.items())
@@ -253,10 +256,11 @@ def slow_in_width(results: pd.DataFrame) -> Verdict:
 def draw_matters(results: pd.DataFrame) -> Verdict:
     """Random directions against orthonormal ones, at the lengths of both."""
     ours, orthonormal = smallest(results, "transition"), smallest(results, "orthonormal")
-    shared = ours.columns.intersection(orthonormal.columns)
+    both = [errors.reindex([3, 4]).dropna(axis=1) for errors in (ours, orthonormal)]
+    shared = both[0].columns.intersection(both[1].columns)
     if shared.empty:
         return NOT_TESTED
-    drops = [errors.loc[3, shared] / errors.loc[4, shared] for errors in (ours, orthonormal)]
+    drops = [errors.loc[3, shared] / errors.loc[4, shared] for errors in both]
     gain = float((drops[1] / drops[0]).min())
     numbers = ", ".join(
         f"T = {length}: {drops[0][length]:.0f}× random, {drops[1][length]:.0f}× orthonormal"
