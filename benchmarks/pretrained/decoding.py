@@ -68,6 +68,7 @@ def halved(model: Any) -> Any:
         layout = LayerLayout(shape=LayerShape(groups=groups, fused=True), biases=("output",))
         module = install(smaller, site, layout)
         columns = module.kinds[0].rotary_columns
+        assert columns is not None, "both shapes turn queries and keys"
         pairs = torch.cat([torch.arange(0, half, 2), torch.arange(half, 2 * half, 2)])
         columns.copy_(pairs.expand_as(columns))
         layouts.append(layout)

@@ -130,7 +130,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     wait_for_a_record(store)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "Stopped." in errors
     assert "Traceback" not in errors
     assert 0 < len(contents(store)) < 18

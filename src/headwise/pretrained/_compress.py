@@ -39,6 +39,7 @@ from headwise.pretrained.trial import least_damaging, tried
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
 _TRIED = 0.5  # of the planning
+_STEPS_AS_LONG = 150  # steps of recovery that take about as long as all other work
 _MIDDLE = 0.525  # where cuts are tried if the size is yet to be found: the first the search tries
 _SIZED = (2048, 512)  # with which other sizes are measured for a page
 _CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
@@ -109,6 +110,8 @@ def compress(
         uniform=uniform,
         fast=fast,
     )
+    rest = 1 - _recovered(finetune)
+    measured, planned, shown = rest * _MEASURED, rest * _PLANNED, 1 - rest * (1 - _SHOWN)
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
         check_model(subject.model)
@@ -126,15 +129,15 @@ def compress(
                 seed=seed,
                 memory=memory,
                 cache=cache,
-                on_progress=part_of(on_progress, 0.0, _MEASURED),
+                on_progress=part_of(on_progress, 0.0, measured),
             )
-        part = part_of(on_progress, _MEASURED, _PLANNED)
+        part = part_of(on_progress, measured, planned)
         measurement, plan = _chosen(goal, subject.model, measurement, material, part)
         chosen = replace(plan, calibration=material.source)
-        part = part_of(on_progress, _PLANNED, 1.0 if report is None else _SHOWN)
+        part = part_of(on_progress, planned, 1.0 if report is None else shown)
         result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
         if report is not None:
-            part = part_of(on_progress, _SHOWN, 1.0)
+            part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
@@ -142,6 +145,11 @@ def compress(
     if report is not None:
         result.report(report)
     return result
+
+
+def _recovered(steps: int) -> float:
+    """About which share of the time a recovery of so many steps takes."""
+    return steps / (steps + _STEPS_AS_LONG)
 
 
 def _look_closer(
@@ -209,8 +217,9 @@ def _judged(
     original, sites, objective = subject.model, measurement.sites, measurement.objective
     smaller = smaller_model(original, measurement, plan)
     recovery, certificates = [], []
+    recovered = _recovered(finetune)
     if finetune:
-        part = part_of(on_progress, 0.0, 0.5)
+        part = part_of(on_progress, 0.0, recovered)
         batches = material.more or material.calibration
         recovery = recover(
             smaller, original, sites, objective, batches, finetune, seed=seed, on_progress=part
@@ -227,7 +236,7 @@ def _judged(
         objective,
         material.samples,
         time_it=time_it,
-        on_progress=part_of(on_progress, 0.5, 1.0),
+        on_progress=part_of(on_progress, recovered, 1.0),
     )
     check_finite(judged)
     return Compressed(
