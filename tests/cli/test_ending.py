@@ -201,3 +201,14 @@ def test_colons_in_a_name_become_no_emoji(capsys: pytest.CaptureFixture[str]) ->
     assert "no study at 'a:b:c'" in capsys.readouterr().err
     assert ended(raising(InputError("no study at 'my:smile:[x]'"))) == 2
     assert "my:smile:[x]" in capsys.readouterr().err
+
+
+def test_ctrl_c_after_the_end_changes_nothing() -> None:
+    program = (
+        "import atexit, os, signal, sys\n"
+        "from headwise.cli import main\n"
+        "from headwise.cli.ending import run_to_the_end\n"
+        "run_to_the_end(lambda: atexit.register(os.kill, os.getpid(), signal.SIGINT))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """How a command ends: an exit code means one thing in every command (docs/exit-codes.md)."""
 
+import atexit
 import codecs
 import os
 import signal
@@ -84,6 +85,8 @@ def run_to_the_end(command: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         _say("stopped")
         sys.exit(STOPPED)
+    finally:  # Ctrl-C while Python takes itself down stops nothing: the code stands
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the last to come is first
 
 
 def _of_memory(error: Exception) -> bool:
