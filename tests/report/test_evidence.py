@@ -1,5 +1,6 @@
 """Evidence: pages say what the tables say, and tables are those of today's studies."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,11 +9,19 @@ import pytest
 
 from headwise.cli import main
 from headwise.core.errors import InputError
+from headwise.core.spec import canonical_json
 from headwise.lab.check import made_up_table
 from headwise.lab.result import StudyResult
 from headwise.lab.seeds import SeedGroups
 from headwise.lab.steadiness import halves
-from headwise.report.evidence import add_evidence, check_evidence, write_evidence
+from headwise.lab.store import Store
+from headwise.lab.work import Record
+from headwise.report.evidence import (
+    add_evidence,
+    check_evidence,
+    compare_evidence,
+    write_evidence,
+)
 from headwise.report.evidence.tables import LARGEST, read_table, write_table
 from headwise.studies import STUDIES
 from house import ROOT
@@ -137,8 +146,72 @@ def test_foreign_and_damaged_tables_get_a_sentence(
 
 
 def test_a_store_without_the_tier_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        add_evidence(tmp_path / "nothing.db", folder=tmp_path)
+    for verb in (add_evidence, compare_evidence):
+        with pytest.raises(InputError):
+            verb(tmp_path / "nothing.db", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("power", "outcome", "code"), [(1.0, "the same", 0), (-1.0, "contradicted", 1)]
+)
+def test_a_run_of_ones_own_is_compared_claim_by_claim(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    power: float,
+    outcome: str,
+    code: int,
+) -> None:
+    shipped = add_evidence(_store_of(tmp_path / "one.db", 1.0), folder=tmp_path)
+    own = _store_of(tmp_path / "other.db", power)
+    found = compare_evidence(own, folder=tmp_path)
+    assert {each.outcome for each in found.claims} == {outcome}
+    assert found.agrees == (code == 0)
+    assert f"{len(STUDY.claims)} {outcome}" in str(found)
+    with pytest.raises(SystemExit) as end:
+        main(["evidence", "compare", str(own), "--folder", str(tmp_path), "--json"])
+    assert end.value.code == code
+    assert json.loads(capsys.readouterr().out)[0]["outcome"] == outcome
+    shipped.unlink()
+    with pytest.raises(InputError, match="has no table of"):
+        compare_evidence(own, folder=tmp_path)
+
+
+def test_half_a_run_is_not_compared(tmp_path: Path) -> None:
+    add_evidence(_store_of(tmp_path / "one.db", 1.0), folder=tmp_path)
+    half = _store_of(tmp_path / "half.db", 1.0, every=2)
+    with pytest.raises(InputError, match=r"half\.db: .* are missing"):
+        compare_evidence(half, folder=tmp_path)
+
+
+def _store_of(path: Path, power: float, every: int = 1) -> Path:
+    """A run of the whole tier, or of a part of it, whose error is a power of the heads."""
+    parts = STUDY.runs("standard")
+    with Store(path, write=True) as store:
+        plan = {part: [run.key for run in runs] for part, runs in parts.items()}
+        store.plan(STUDY.owner, "standard", plan)
+        store.add(
+            Record(
+                key=run.key,
+                specification=canonical_json(run),
+                seed=run.seed,
+                status="done",
+                result={
+                    "error": run.net.layers[0].heads ** power * (1 + run.seed / 100),
+                    "unit": "",
+                    "error_last": 1.0,
+                    "best_step": 1,
+                    "engine": "",
+                },
+                versions={"headwise": "0"},
+                wall_seconds=1.0,
+                cpu_seconds=1.0,
+                cpu="some processor",
+                finished="2026-01-01T00:00:00+00:00",
+            )
+            for runs in parts.values()
+            for run in runs[::every]
+        )
+    return path
 
 
 def _write_unchecked(rows: pd.DataFrame, path: Path) -> None:

@@ -7,8 +7,10 @@ import typer
 
 from headwise.cli.ending import GATE_FAILED, say_failed
 from headwise.cli.options.parse import TrustOption
+from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import JobsOption
 from headwise.cli.progress import says_it_works
+from headwise.core.lines import fit
 
 evidence = typer.Typer(
     no_args_is_help=True, help="What the studies found: tables, pages, their check."
@@ -18,6 +20,8 @@ FolderOption = Annotated[Path, typer.Option(help="The folder with the tables and
 TierOption = Annotated[
     str | None, typer.Option(help="Which tier; the one with most finished runs by default.")
 ]
+StudyOption = Annotated[str | None, typer.Option(help="Which study, if there are several.")]
+WholeTierOption = Annotated[str, typer.Option(help="Which tier; it must have been run whole.")]
 OutOption = Annotated[Path | None, typer.Option(help="The folder to write to; report/ by default.")]
 DocsOption = Annotated[Path | None, typer.Option(help="The same as a Markdown page.")]
 FOLDER, DOCS = Path("evidence"), Path("docs/evidence.md")
@@ -31,7 +35,7 @@ def report(
             help="The SQLite file with the results; with --all, a folder with such files."
         ),
     ],
-    study: Annotated[str | None, typer.Option(help="Which study, if there are several.")] = None,
+    study: StudyOption = None,
     tier: TierOption = None,
     out: OutOption = None,
     trust: TrustOption = None,
@@ -52,10 +56,8 @@ def report(
 @says_it_works
 def add(
     store: Annotated[Path, typer.Argument(help="The SQLite file with the results.")],
-    study: Annotated[str | None, typer.Option(help="Which study, if there are several.")] = None,
-    tier: Annotated[
-        str, typer.Option(help="Which tier; it must have been run whole.")
-    ] = "standard",
+    study: StudyOption = None,
+    tier: WholeTierOption = "standard",
     folder: FolderOption = FOLDER,
 ) -> None:
     """Put a study's finished tier into the folder of evidence.
@@ -65,6 +67,29 @@ def add(
     from headwise.report.evidence import add_evidence
 
     print(add_evidence(store, study, tier, folder))
+
+
+@evidence.command()
+@says_it_works
+def compare(
+    store: Annotated[Path, typer.Argument(help="The SQLite file with a run of your own.")],
+    study: StudyOption = None,
+    tier: WholeTierOption = "standard",
+    folder: FolderOption = FOLDER,
+    as_json: JsonOption = False,
+) -> None:
+    """What a run of your own says of each claim, beside what the shipped table says.
+
+    Exit code 1: a verdict is the opposite of the shipped one.
+
+    Example: `headwise evidence compare head-count.db`
+    """
+    from headwise.report.evidence import compare_evidence
+
+    found = compare_evidence(store, study, tier, folder)
+    print(found.to_json() if as_json else fit(found))
+    if not found.agrees:
+        raise typer.Exit(GATE_FAILED)
 
 
 @evidence.command()

@@ -59,6 +59,7 @@ TWINS = {
     "evidence add": Twin(f"{_EVIDENCE}:add_evidence"),
     "evidence page": Twin(f"{_EVIDENCE}:write_evidence"),
     "evidence check": Twin(f"{_EVIDENCE}:check_evidence"),
+    "evidence compare": Twin(f"{_EVIDENCE}:compare_evidence"),
     "report": Twin("headwise.report:report"),
     "convert llama2c": Twin("headwise.pretrained:convert_llama2c"),
     "compress": Twin("headwise:compress"),

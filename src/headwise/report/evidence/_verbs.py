@@ -1,4 +1,4 @@
-"""What can be done with evidence: add a study's table, make the pages, check them."""
+"""What can be done with evidence: add a study's table, make the pages, check and compare them."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write, check_can_write_into, is_folder, write_file
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
+from headwise.report.evidence.compare import ComparedEvidence
 from headwise.report.evidence.gather import TIER, gather
 from headwise.report.evidence.html import evidence_page, without_drawings
 from headwise.report.evidence.tables import read_table, what_is_wrong, write_table
@@ -24,6 +25,36 @@ def add_evidence(
     `study` is needed if the store holds several. A tier that was not run whole is refused.
     """
     check_can_write_into(folder, "--folder (in Python folder=)")
+    result, versions = _held_tier(store, study, tier)
+    path = Path(folder) / f"{result.study.name}.parquet"
+    write_table(result, versions, path)
+    return path
+
+
+def compare_evidence(
+    store: str | Path, study: str | None = None, tier: str = TIER, folder: str | Path = FOLDER
+) -> ComparedEvidence:
+    """A store's own run of a tier beside the table in the folder of evidence, claim by claim.
+
+    `study` is needed if the store holds several. A tier that was not run whole is refused.
+    """
+    folder = _with_tables(folder)
+    yours, _ = _held_tier(store, study, tier)
+    path = folder / f"{yours.study.name}.parquet"
+    require(path.is_file(), f"{folder} has no table of {yours.study.name}")
+    shipped = read_table(path, yours.study).result
+    require(shipped.tier == tier, f"{path} is of tier {shipped.tier}, not of {tier}")
+    wrong = what_is_wrong(yours.study, tier, shipped.table)
+    require(not wrong, f"{path}: {wrong}")
+    wrong = what_is_wrong(yours.study, tier, yours.table)
+    require(not wrong, f"{store}: {wrong}")
+    return ComparedEvidence.of(shipped, yours)
+
+
+def _held_tier(
+    store: str | Path, study: str | None, tier: str
+) -> tuple[StudyResult, dict[str, str]]:
+    """What a store holds of a study that comes with headwise, and the versions that made it."""
     with Store(store) as results:
         known = sorted({row[0] for row in results.studies() if row[1] == tier})
         names = [name for name in known if study in (None, name)]
@@ -36,9 +67,7 @@ def add_evidence(
     versions = {
         name: ", ".join(sorted({each[name] for each in made if name in each})) for name in made[0]
     }
-    path = Path(folder) / f"{found.name}.parquet"
-    write_table(result, versions, path)
-    return path
+    return result, versions
 
 
 def write_evidence(

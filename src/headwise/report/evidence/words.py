@@ -20,7 +20,8 @@ def markdown(papers: list[PaperEvidence]) -> str:
     blocks = ["# Evidence", LEAD, RULE]
     blocks.append(
         "This page is made by `headwise evidence page` from the tables in the folder `evidence`; "
-        "`headwise evidence check` recomputes it, and CI fails if the two disagree."
+        "`headwise evidence check` recomputes it, and CI fails if the two disagree. "
+        "`headwise evidence compare STORE` puts a run of your own beside it, claim by claim."
     )
     for paper in papers:
         blocks += [f"## {paper.title}", f"**{paper.tally}**"]
