@@ -46,7 +46,7 @@ class ComparedEvidence(Printed, Tabled):
             ComparedClaim(claim.statement, verdict, yours.verdicts[claim])
             for claim, verdict in shipped.verdicts.items()
         )
-        cpus = (_cpus(shipped), _cpus(yours))
+        cpus = (cpus_of(shipped), cpus_of(yours))
         return ComparedEvidence(shipped.study.name, shipped.tier, cpus, claims)
 
     @property
@@ -87,5 +87,6 @@ def _said(verdict: Verdict) -> str:
     return verdict.status if verdict.value is None else f"{verdict.status} ({verdict.value:.3g})"
 
 
-def _cpus(result: StudyResult) -> str:
+def cpus_of(result: StudyResult) -> str:
+    """The kinds of processor on which a study's runs were made."""
     return ", ".join(sorted(set(result.table["cpu"]))) or "an unknown CPU"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from headwise.lab.study import Claim, Study, Verdict
+from headwise.report.evidence.compare import cpus_of
 from headwise.report.evidence.judge import Judgement, judge_tables
 from headwise.report.evidence.tables import EvidenceTable, read_table
 from headwise.report.figures import DrawnFigure
@@ -73,13 +74,15 @@ class StudyEvidence:
 
     @property
     def made_with(self) -> str:
-        """Versions, seeds and runs, in a line."""
-        if self.found is None:
+        """Runs, seeds, processors and versions, in a line."""
+        found = self.found
+        if found is None:
             return ""
-        runs = self.found.result.table.drop_duplicates("key")
-        used = ", ".join(f"{name} {each}" for name, each in sorted(self.found.versions.items()))
+        runs = found.result.table.drop_duplicates("key")
+        used = ", ".join(f"{name} {each}" for name, each in sorted(found.versions.items()))
         seeds = sorted(int(seed) for seed in runs["seed"].unique())
-        return f"{len(runs)} runs, seeds {seeds[0]} to {seeds[-1]}; {used}"
+        made = f"{len(runs)} runs, seeds {seeds[0]} to {seeds[-1]}, on {cpus_of(found.result)}"
+        return f"{made}; {used}"
 
 
 @dataclass(frozen=True)
