@@ -16,6 +16,7 @@ from headwise.lab.check import check_study, made_up_table
 from headwise.lab.steadiness import conclude, judge_all
 from headwise.lab.study import Status, with_confidence
 from headwise.studies._catalogue import STUDIES
+from house import ROOT
 
 FETCHED = ("text-ranking", "images")  # their data are checked too, and are not on every machine
 OWN_DATA = [name for name in STUDIES if name not in FETCHED]
@@ -70,6 +71,7 @@ def test_one_seed_of_all_settings_is_told_without_numbers_that_are_none(name: st
 
 KEYS = """
 from headwise.studies._catalogue import STUDIES
+from house import ROOT
 for name, study in STUDIES.items():
     parts = study.parts_of_evidence or (lambda tier: study.tiers[tier].parts())
     for tier in ("quick", "standard"):
@@ -87,3 +89,11 @@ def test_a_runs_specification_is_the_same_on_every_cpu() -> None:
         for more in ({}, other)
     ]
     assert said[0] == said[1]
+
+
+def test_the_page_of_head_counts_says_what_its_tiers_are() -> None:
+    words = (ROOT / "docs" / "head-count.md").read_text()
+    study = STUDIES["head-count"]
+    for name, tier in study.tiers.items():
+        runs = {run.key for part in tier.parts().values() for run in part}
+        assert f"| {name} | {len(runs)} | {tier.price} |" in words
