@@ -12,6 +12,8 @@ import transformers
 from odd_checkpoints import SPECIAL
 
 LENGTH = 48  # of the longest inputs
+WRITERS = ("CausalLM", "LMHeadModel", "ForConditionalGeneration")
+_AT_ONCE, _PICTURES = 32, 640
 
 
 def pictures(model: Any) -> list[dict[str, torch.Tensor]]:
@@ -20,23 +22,20 @@ def pictures(model: Any) -> list[dict[str, torch.Tensor]]:
     rng = np.random.default_rng(5)
     away = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None])
     away[0, 0] = 1.0
-    noise = np.fft.rfft2(rng.standard_normal((96, channels, size, size))) / away
+    noise = np.fft.rfft2(rng.standard_normal((_PICTURES, channels, size, size))) / away
     pink = np.fft.irfft2(noise, s=(size, size))
     pink /= 3 * pink.std(axis=(1, 2, 3), keepdims=True)
     pixels = torch.from_numpy(pink.clip(-1, 1)).to(next(model.parameters()).dtype)
-    return [{"pixel_values": part} for part in pixels.split(16)]
+    return [{"pixel_values": part} for part in pixels.split(_AT_ONCE)]
 
 
 def passages(folder: Path, model: Any, fresh: list[str]) -> list[dict[str, torch.Tensor]]:
-    """A passage a batch, in the way the model reads: windows, halves, masked."""
+    """All of them in the way the model reads: windows of whole passages, halves, masked."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     name = type(model).__name__
     rng = torch.Generator().manual_seed(9)
     batches = []
-    for passage in fresh[:: max(1, len(fresh) // 150)][:150]:
-        ids = torch.tensor([tokenizer(passage)["input_ids"]])
-        if ids.shape[1] > LENGTH:
-            ids = torch.cat([ids[:, : LENGTH - 1], ids[:, -1:]], dim=1)
+    for ids in _stacked(tokenizer(fresh)["input_ids"], name.endswith(WRITERS)):
         batch = {"input_ids": ids}
         if getattr(model.config, "is_encoder_decoder", False):
             half = ids.shape[1] // 2
@@ -52,6 +51,21 @@ def passages(folder: Path, model: Any, fresh: list[str]) -> list[dict[str, torch
             batch = {"input_ids": given, "chosen": chosen}
         batches.append(batch)
     return batches
+
+
+def _stacked(texts: list[list[int]], writes: bool) -> list[torch.Tensor]:
+    """Equal lengths together. A model that goes on with texts reads whole windows of them; another
+    reads their beginnings, and their closing token."""
+    by_length: dict[int, list[list[int]]] = {}
+    for ids in texts:
+        if writes:
+            starts = range(0, len(ids) - LENGTH + 1, LENGTH)
+            pieces = [ids[start : start + LENGTH] for start in starts]
+        else:
+            pieces = [ids if len(ids) <= LENGTH else [*ids[: LENGTH - 1], ids[-1]]]
+        for piece in pieces:
+            by_length.setdefault(len(piece), []).append(piece)
+    return [part for rows in by_length.values() for part in torch.tensor(rows).split(_AT_ONCE)]
 
 
 @torch.no_grad()

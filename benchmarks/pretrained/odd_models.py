@@ -69,7 +69,8 @@ class Outcome:
 def texts(folder: Path) -> tuple[Path, list[str]]:
     """A file to give to the command, and passages of the same sources that are not in it."""
     plain = packaged_text("held_out").encode("ascii", "ignore").decode()[:400_000]
-    lines = [line for line in plain.splitlines() if 60 <= len(line) <= 400]
+    stripped = map(str.strip, plain.splitlines())  # as documents are
+    lines = [line for line in stripped if 60 <= len(line) <= 400]
     path = folder / "text.txt"
     path.write_text("\n<|endoftext|>\n".join(lines[::2]))
     return path, lines[1::2]

@@ -34,6 +34,27 @@ def test_95_of_100_intervals_hold_the_mean() -> None:
     assert held == pytest.approx(0.95, abs=0.015)
 
 
+@pytest.mark.parametrize(("count", "spread", "least"), [(24, 1.0, 0.92), (60, 1.5, 0.92)])
+def test_the_mean_of_skewed_values_is_held_where_the_plain_interval_misses(
+    count: int, spread: float, least: float
+) -> None:
+    """Lognormal values, as damages are: most small, a few that make most of the sum."""
+    rows = np.random.default_rng(5).lognormal(-spread * spread / 2, spread, size=(2000, count))
+    plain, skewed = (
+        np.mean([found.low <= 1.0 <= found.high for found in map(make, rows)])
+        for make in (Interval.of, Interval.of_skewed)
+    )
+    assert plain < least - 0.03
+    assert skewed > max(least - 0.03, plain + 0.03)
+
+
+def test_without_skewness_it_is_the_plain_interval() -> None:
+    for values in ([-1.0, 1.0, 3.0], [2.0, 2.0, 2.0], [1.0, 4.0], [7.0], []):
+        plain, skewed = Interval.of(values), Interval.of_skewed(values)
+        assert (skewed.low, skewed.high) == pytest.approx((plain.low, plain.high), nan_ok=True)
+        assert skewed.seeds == plain.seeds
+
+
 def test_one_value_has_a_mean_and_no_bounds_and_none_has_nothing() -> None:
     one = Interval.of([0.5])
     assert (one.mean, one.seeds) == (0.5, 1)

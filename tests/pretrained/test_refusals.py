@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from small_models import small_material, small_model
@@ -13,6 +14,8 @@ from small_models import small_material, small_model
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Budget, make_plan, measure_model
+from headwise.pretrained.checks import uncertain
+from headwise.pretrained.measure.curves import corrected
 from headwise.pretrained.plan.goal import check_share
 
 
@@ -137,6 +140,8 @@ def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> 
         ({"length": 3}, "at least 8 tokens"),
         ({"pool": "max"}, "known are mean, cls, last"),
         ({"memory": 0.0}, "gigabytes above 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"max_loss": float("inf")}, "max_loss is inf"),
         ({"out": "file/small"}, "cannot be written"),
     ],
 )
@@ -185,3 +190,21 @@ def test_a_negative_number_of_heads_gets_a_sentence(tmp_path: Path) -> None:
     model = headwise.from_pretrained(tmp_path)
     with pytest.raises(InputError, match="tells of -2 heads"):
         headwise.compress(model, keep=0.5)
+
+
+def test_a_damage_that_few_documents_make_is_called_unknown() -> None:
+    model = small_model("llama")
+    result = headwise.compress(model, text=small_material(model), keep=0.6, time_it=False)
+    verdict = result.evaluation.verdicts[0]
+    assert verdict.high is not None
+    assert verdict.high < 2 * verdict.damage
+    assert not any("is not known" in warning for warning in result.warnings)
+    verdict.high = 2.5 * verdict.damage
+    assert "give more text" in uncertain(result.evaluation)[0]
+
+
+def test_losses_that_are_rounding_make_no_nan() -> None:
+    """On a text of one token what a cut loses is rounding, to either side of zero."""
+    predicted, measured = np.array([4.0, 2e-7, -1e-7, 0.0]), np.array([-3e-7, 1e-7, 0.0])
+    curve = corrected(predicted, [1, 2, 3], measured)
+    assert curve.tolist() == [4.0, 2e-7, 0.0, 0.0]

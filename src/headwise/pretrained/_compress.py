@@ -10,7 +10,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_model, ruins
+from headwise.pretrained.checks import check_finite, check_model, ruins, uncertain
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -99,7 +99,7 @@ def compress(
     check_new_folder(folder)
     check_page(report, "report")
     check_source(text, eval_text)
-    check_options(tokens=tokens, length=length, pool=pool, memory=memory)
+    check_options(tokens=tokens, length=length, pool=pool, memory=memory, seed=seed)
     require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
     goal = Goal(
         keep=keep,
@@ -247,6 +247,6 @@ def _judged(
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
-        warnings=[*material.warnings, *ruins(judged)],
+        warnings=[*material.warnings, *ruins(judged), *uncertain(judged)],
         tokenizer=subject.tokenizer,
     )

@@ -174,7 +174,8 @@ def quality(
 
     Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
     that of the mean of m + (D − mU)/Ū over documents, which has the ratio as its mean and, to
-    first order, the ratio's variance.
+    first order, the ratio's variance. A few documents may carry most of the damage, so it is the
+    interval for skewed values.
     """
     require(bool(sample.batches), "there is no held-out text to judge by; give more text")
     device = next(original.parameters()).device
@@ -197,7 +198,7 @@ def quality(
     damage, units, before, after = torch.stack(list(sums.values())).T
     ratio = float(damage.sum() / units.sum())
     by_document = ratio + (damage - ratio * units) / units.mean()
-    interval = Interval.of(by_document.tolist())
+    interval = Interval.of_skewed(by_document.tolist())
     loss = None if compared.losses is None else Pairwise(*_ratios(units, before, after))
     return TextVerdict(
         text=sample.source,

@@ -70,7 +70,7 @@ def inspect(
     """
     check_page(report, "report")
     check_source(text)
-    check_options(tokens=tokens, length=length, pool=pool, memory=memory)
+    check_options(tokens=tokens, length=length, pool=pool, memory=memory, seed=seed)
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
         check_model(subject.model)

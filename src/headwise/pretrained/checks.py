@@ -8,6 +8,9 @@ import torch
 from headwise.core.errors import InputError, require
 from headwise.pretrained._evaluate import Evaluation
 
+_FACTOR = 2.0  # how far above the damage an interval may reach before that is said
+_SEEN = 1e-6  # less damage is rounding
+
 
 def check_model(model: Any) -> None:
     """Refuse a model whose configuration contradicts it, or with a weight that is no number."""
@@ -38,6 +41,18 @@ def ruins(evaluation: Evaluation) -> list[str]:
         f"and one answer for all inputs, whatever they are, would lose {verdict.one_for_all:.4g}"
         for verdict in evaluation.verdicts
         if verdict.ruined
+    ]
+
+
+def uncertain(evaluation: Evaluation) -> list[str]:
+    """A warning where too few documents carry the damage for it to be known."""
+    verdict = evaluation.verdicts[0]
+    if verdict.high is None or verdict.high <= _FACTOR * verdict.damage or verdict.damage < _SEEN:
+        return []
+    return [
+        f"a few of {verdict.documents} documents make most of the damage on {verdict.text}, so it "
+        f"is not known: {verdict.damage:.4g}, and up to {verdict.high:.4g} in its 95 % interval; "
+        "give more text (tokens)"
     ]
 
 

@@ -34,6 +34,5 @@ def recorded_pool(name: str) -> str | None:
 
 def pool_of(model: Any, name: str, pool: str | None) -> str | None:
     """What the user says, else what the checkpoint says; None for models that do not embed."""
-    if pool is None and isinstance(objective_for(model), Embedding):
-        return recorded_pool(name)
-    return pool
+    embeds = isinstance(objective_for(model, pool), Embedding)
+    return recorded_pool(name) if pool is None and embeds else pool

@@ -98,3 +98,15 @@ def test_little_memory_takes_more_passes_and_gives_the_same(family: str) -> None
     several = measure_model(model, material, memory=1e-6, **options)
     for first, second in zip(one.curves, several.curves, strict=True):
         np.testing.assert_allclose(first.removal, second.removal, rtol=1e-5)
+
+
+def test_what_was_stopped_or_killed_does_not_pile_up(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "measurements"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number:032}.sums-1-of-1.safetensors").touch()
+        (folder / f".writing-{number}.safetensors").touch()
+    model = small_model("bert")
+    measure_model(model, small_material(model))
+    assert len([path for path in kept(tmp_path) if "sums" in path.name]) == 12
+    assert len([path for path in folder.iterdir() if path.name.startswith(".writing-")]) == 12

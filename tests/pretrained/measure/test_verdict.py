@@ -174,7 +174,7 @@ def test_the_interval_is_over_documents_and_two_texts_are_judged() -> None:
             for name, row in zip(names, rows.tolist(), strict=True):
                 by_document.setdefault(name, []).append(row / (batch["input_ids"].shape[1] - 1))
     if all(len(values) == 1 for values in by_document.values()):  # equal sizes: a plain interval
-        plain = Interval.of(value for values in by_document.values() for value in values)
+        plain = Interval.of_skewed(value for values in by_document.values() for value in values)
         assert (first.low, first.high) == pytest.approx((plain.low, plain.high), rel=1e-2)
     assert first.low is not None
     assert first.high is not None

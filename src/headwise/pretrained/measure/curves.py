@@ -143,8 +143,10 @@ def removal_losses(moments: LayerMoments) -> Float[Tensor, " heads"]:
 def corrected(predicted: Curve, levels: list[int], measured: Float[np.ndarray, " levels"]) -> Curve:
     """The predicted curve, raised to what was measured where that is more; monotone.
 
-    Between measured levels the ratio of the two is interpolated on a logarithmic scale.
+    Between measured levels the ratio of the two is interpolated on a logarithmic scale. Losses
+    below zero are rounding.
     """
+    predicted, measured = predicted.clip(min=0.0), measured.clip(min=0.0)
     tiny = max(float(predicted.max()), 1e-300) * 1e-12
     ratio = np.log((measured + tiny) / (predicted[levels] + tiny)).clip(min=0.0)
     everywhere = np.exp(np.interp(np.arange(len(predicted)), levels, ratio)) * predicted

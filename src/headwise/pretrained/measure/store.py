@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
 _FORMAT = 4  # of the files, and of what is measured: raise it when either changes
-_KEPT = 12  # measurements; the oldest goes first
+_KEPT = 12  # measurements, and as many that were stopped or killed; the oldest goes first
+_FILES = ("*.measurement.safetensors", "*.sums-*.safetensors", ".writing-*")
 _SECONDS = 60.0  # between two writes of unfinished sums
 
 Tensors = dict[str, Tensor]
@@ -136,13 +138,16 @@ class Kept:
             return
         for unfinished in self._folder.glob(f"{self._key}.sums*"):
             unfinished.unlink(missing_ok=True)
-        whole = sorted(self._folder.glob("*.measurement.safetensors"), key=_age)
-        for old in whole[_KEPT:]:
-            old.unlink(missing_ok=True)
+        for kind in _FILES:
+            for old in sorted(self._folder.glob(kind), key=_age)[_KEPT:]:
+                old.unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path | None:
         return None if self._key is None else self._folder / f"{self._key}.{name}.safetensors"
 
 
 def _age(path: Path) -> float:
-    return -path.stat().st_mtime
+    try:
+        return -path.stat().st_mtime
+    except OSError:  # another process was done with it
+        return inf

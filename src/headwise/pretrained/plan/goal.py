@@ -1,6 +1,7 @@
 """How small a model shall become: what a user may ask for, checked before a model is opened."""
 
 from dataclasses import dataclass, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ class Goal:
             f"kv_bytes is {self.kv_bytes}; a token's cache has some bytes",
         )
         require(
-            self.max_loss is None or self.max_loss >= 0, "the largest loss must not be negative"
+            self.max_loss is None or 0 <= self.max_loss < inf,
+            f"max_loss is {self.max_loss}; the largest loss must not be negative, nor infinite",
         )
         require(
             not self.uniform or (self.method == "fisher" and self.plan is None),
