@@ -1,0 +1,45 @@
+"""Families that people have and that no adapter can describe exactly, each with the reason."""
+
+_LATENT = "its queries, keys and values come out of shared latent vectors through norms (latent "
+_LATENT += "attention), which four linear maps a layer cannot say"
+_SINKS = "every head has a learnt sink beside its scores, so that attention weights do not sum to "
+_SINKS += "one, on which the reduction of values relies"
+_STATES = "most of its layers are recurrent and not attention"
+_WINDOWS = "its attention is within windows of an image that move and merge from layer to layer; a "
+_WINDOWS += "site describes one sequence"
+_DISENTANGLED = "its scores have terms between contents and positions (disentangled attention), for "
+_DISENTANGLED += "which keys and queries are projected twice"
+_SPARSE = "its attention is sparse by blocks or has global tokens with projections of their own"
+_MASKED = "it masks patches at random in every run, so that two runs cannot be compared"
+_OWN_ANGLES = "RoPE's angles are made inside each attention layer, which a reduced one does not do"
+_GATED = "what a head's distances add to its scores depends on its input through a gate"
+
+REFUSED: dict[str, str] = {
+    "albert": "all layers are one module, which adds its input and normalises inside, so that "
+    "headwise can neither give layers sizes of their own nor replace the attention alone",
+    "big_bird": _SPARSE,
+    "bitnet": "it normalises the heads' outputs together before they are mixed",
+    "codegen": _OWN_ANGLES,
+    "deberta": _DISENTANGLED,
+    "deberta-v2": _DISENTANGLED,
+    "deepseek_v2": _LATENT,
+    "deepseek_v3": _LATENT,
+    "falcon_mamba": _STATES,
+    "gpt_oss": _SINKS,
+    "gptj": _OWN_ANGLES,
+    "jamba": _STATES,
+    "led": _SPARSE,
+    "longformer": _SPARSE,
+    "longt5": _SPARSE,
+    "mamba": _STATES,
+    "mamba2": _STATES,
+    "mpt": "its mask says what to hide where all others say what to see, and it may clip what its "
+    "projections put out",
+    "persimmon": "it normalises queries and keys before turning a part of them",
+    "swin": _WINDOWS,
+    "swinv2": _WINDOWS,
+    "vit_mae": _MASKED,
+    "wavlm": _GATED,
+    "xlnet": "its scores have a term of their own for positions, with projections of their own",
+}
+"""By `model_type`; what `not supported:` is followed by."""
