@@ -12,6 +12,7 @@ import transformers
 from odd_checkpoints import SPECIAL
 
 LENGTH = 48  # of the longest inputs
+_LANGUAGE = ("LMHeadModel", "MTModel")  # language models in spite of their names
 
 
 def pictures(model: Any) -> list[dict[str, torch.Tensor]]:
@@ -63,7 +64,7 @@ def apart(one: Any, other: Any, batches: list[dict[str, torch.Tensor]]) -> tuple
     if before.shape[-1] == 1:  # a score
         spread = before.std()
         return float(((after - before) / spread).square().mean()), 1.0
-    if name.endswith(("Model", "WithProjection")) and not name.endswith("LMHeadModel"):
+    if name.endswith(("Model", "WithProjection")) and not name.endswith(_LANGUAGE):
         first, second = (torch.nn.functional.normalize(each, dim=-1) for each in (before, after))
         middle = torch.nn.functional.normalize(first.mean(0), dim=-1)
         return float((1 - (first * second).sum(-1)).mean()), float((1 - first @ middle).mean())

@@ -8,11 +8,13 @@ _LLAMA |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 _WIDE = _LLAMA | {"head_dim": 8}
 _EVEN = _LLAMA | {"hidden_size": 32}
 _TYPES = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}
+_FULL = {"layer_types": ["full_attention"] * 2}
 _EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16, "num_experts": 3}
 _LOCAL = {"num_experts_per_tok": 2, "num_local_experts": 3}
 _HALF = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
 _BERT = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99}
 _BERT |= {"intermediate_size": 16, "max_position_embeddings": 64, "pad_token_id": 0}
+_BLOOM = {"hidden_size": 24, "n_layer": 2, "n_head": 4, "vocab_size": 99}
 _BART = {"d_model": 24, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4}
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
 _BART |= {"vocab_size": 99, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
@@ -42,7 +44,7 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "BlenderbotSmallForConditionalGeneration",
         _BART,
     ),
-    "bloom": ("BloomConfig", "BloomForCausalLM", _BERT | {"n_layer": 2, "n_head": 4}),
+    "bloom": ("BloomConfig", "BloomForCausalLM", _BLOOM),
     "camembert": ("CamembertConfig", "CamembertForMaskedLM", _BERT),
     "cohere": ("CohereConfig", "CohereForCausalLM", _WIDE),
     "cohere2": ("Cohere2Config", "Cohere2ForCausalLM", _WIDE | _TYPES),
@@ -57,7 +59,7 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
         _BERT | {"position_embedding_type": "rotary", "mask_token_id": 3, "hidden_size": 32},
     ),
     "eurobert": ("EuroBertConfig", "EuroBertForMaskedLM", _WIDE),
-    "exaone4": ("Exaone4Config", "Exaone4ForCausalLM", _EVEN | _TYPES),
+    "exaone4": ("Exaone4Config", "Exaone4ForCausalLM", _EVEN | {"sliding_window": None, **_FULL}),
     "falcon": (
         "FalconConfig",
         "FalconForCausalLM",
@@ -85,8 +87,8 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gpt-neo": (
         "GPTNeoConfig",
         "GPTNeoForCausalLM",
-        _BERT
-        | {"num_layers": 2, "num_heads": 4, "window_size": 8}
+        {"hidden_size": 24, "num_layers": 2, "num_heads": 4, "intermediate_size": 16}
+        | {"vocab_size": 99, "max_position_embeddings": 64, "window_size": 8}
         | {"attention_types": [[["global", "local"], 1]]},
     ),
     "granite": ("GraniteConfig", "GraniteForCausalLM", _LLAMA | {"attention_multiplier": 0.3}),
@@ -95,7 +97,6 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "GraniteMoeForCausalLM",
         _LLAMA | _LOCAL | {"attention_multiplier": 0.3},
     ),
-    "gte": ("GteConfig", "GteModel", _BERT | {"hidden_size": 32}),
     "helium": ("HeliumConfig", "HeliumForCausalLM", _EVEN | {"head_dim": 8}),
     "hubert": ("HubertConfig", "HubertModel", _SOUND),
     "layoutlm": ("LayoutLMConfig", "LayoutLMForTokenClassification", _BERT),
@@ -106,7 +107,6 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ministral": ("MinistralConfig", "MinistralForCausalLM", _WIDE | _TYPES),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", _T5),
     "nemotron": ("NemotronConfig", "NemotronForCausalLM", _WIDE | {"rope_parameters": _HALF}),
-    "nomic-bert": ("NomicBertConfig", "NomicBertModel", _BERT | {"hidden_size": 32}),
     "olmo": ("OlmoConfig", "OlmoForCausalLM", _LLAMA),
     "olmo3": ("Olmo3Config", "Olmo3ForCausalLM", _LLAMA | _TYPES),
     "olmoe": ("OlmoeConfig", "OlmoeForCausalLM", _LLAMA | _EXPERTS),
@@ -129,11 +129,6 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"text_config": _TEXT, "vision_config": _VIT | {"num_patches": 16}},
     ),
     "starcoder2": ("Starcoder2Config", "Starcoder2ForCausalLM", _LLAMA | {"sliding_window": 8}),
-    "switch": (
-        "SwitchTransformersConfig",
-        "SwitchTransformersForConditionalGeneration",
-        _T5 | {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
-    ),
     "umt5": ("UMT5Config", "UMT5ForConditionalGeneration", _T5),
     "vit-msn": ("ViTMSNConfig", "ViTMSNForImageClassification", _VIT | {"num_labels": 3}),
     "wav2vec2": ("Wav2Vec2Config", "Wav2Vec2ForCTC", _SOUND | {"vocab_size": 12}),

@@ -142,6 +142,8 @@ def small_model(family: str, **changes: Any) -> Any:
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if name in (model._keys_to_ignore_on_save or ()):  # Marian's positions, never saved
+                continue
             noise = torch.randn(parameter.shape, generator=generator)
             scale = 1.5 / parameter.shape[-1] ** 0.5 if parameter.ndim > 1 else 0.3
             norm = parameter.ndim == 1 and "norm" in name.lower() and name.endswith("weight")

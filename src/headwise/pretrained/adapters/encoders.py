@@ -20,7 +20,7 @@ def bert_sites(model: nn.Module) -> list[AttentionSite]:
     """The self-attention of every encoder layer."""
     config: Any = model.config
     require(
-        not config.add_cross_attention,
+        not getattr(config, "add_cross_attention", False),
         "a BERT-like decoder with cross-attention is not supported; encoders are",
     )
     return _sites(model, "query key value ../output.dense", f"{_BERT_SIZES} dropout.p")

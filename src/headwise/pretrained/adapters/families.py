@@ -58,7 +58,7 @@ _PAIRS = "bart mbart plbart marian pegasus m2m_100 blenderbot blenderbot-small"
 FAMILIES: dict[str, Family] = {
     **_all(_BIASED, Family(sites=llama_sites, uniform="biased heads")),
     **_all(_PLAIN, Family(sites=llama_sites, uniform="heads")),
-    **_all(f"{_FIXED} eurobert gte nomic_bert", Family(sites=llama_sites)),
+    **_all(f"{_FIXED} eurobert", Family(sites=llama_sites)),
     "phi3": Family(sites=phi3_sites),
     "gpt_neox": Family(sites=gpt_neox_sites),
     "falcon": Family(sites=falcon_sites),
@@ -68,7 +68,7 @@ FAMILIES: dict[str, Family] = {
     "gpt_neo": Family(sites=gpt_neo_sites),
     **_all("opt xglm biogpt", Family(sites=bart_sites)),
     **_all(_PAIRS, Family(sites=bart_sites, reads="text pairs")),
-    **_all("t5 mt5 umt5 switch_transformers", Family(sites=t5_sites, reads="text pairs")),
+    **_all("t5 mt5 umt5", Family(sites=t5_sites, reads="text pairs")),
     **_all("bert roberta xlm-roberta xlm-roberta-xl camembert electra", Family(sites=bert_sites)),
     **_all("data2vec-text ernie megatron-bert layoutlm", Family(sites=bert_sites)),
     "esm": Family(sites=esm_sites),

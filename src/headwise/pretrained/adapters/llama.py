@@ -1,8 +1,8 @@
 """Decoders with RoPE and a projection each for queries, keys and values; grouped queries.
 
 Llama and what is like it: a module with q_proj, k_proj, v_proj and o_proj (Phi's is dense), whose
-attributes say the rest. Of a mixture of experts (Mixtral) the experts stay as they are. A few
-encoders are built alike (EuroBERT, GTE, Nomic).
+attributes say the rest. Of a mixture of experts (Mixtral) the experts stay as they are. An
+encoder is built alike (EuroBERT).
 """
 
 from typing import Any

@@ -12,6 +12,8 @@ _DISENTANGLED += "which keys and queries are projected twice"
 _SPARSE = "its attention is sparse by blocks or has global tokens with projections of their own"
 _MASKED = "it masks patches at random in every run, so that two runs cannot be compared"
 _OWN_ANGLES = "RoPE's angles are made inside each attention layer, which a reduced one does not do"
+_ONE_MATRIX = "its checkpoints hold queries, keys and values as one matrix that transformers takes "
+_ONE_MATRIX += "apart while loading, which it cannot do with reduced ones"
 _GATED = "what a head's distances add to its scores depends on its input through a gate"
 
 REFUSED: dict[str, str] = {
@@ -26,6 +28,7 @@ REFUSED: dict[str, str] = {
     "deepseek_v3": _LATENT,
     "falcon_mamba": _STATES,
     "gpt_oss": _SINKS,
+    "gte": _ONE_MATRIX,
     "gptj": _OWN_ANGLES,
     "jamba": _STATES,
     "led": _SPARSE,
@@ -33,6 +36,7 @@ REFUSED: dict[str, str] = {
     "longt5": _SPARSE,
     "mamba": _STATES,
     "mamba2": _STATES,
+    "nomic_bert": _ONE_MATRIX,
     "mpt": "its mask says what to hide where all others say what to see, and it may clip what its "
     "projections put out",
     "persimmon": "it normalises queries and keys before turning a part of them",

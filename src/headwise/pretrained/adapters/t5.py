@@ -1,4 +1,4 @@
-"""T5, mT5, UMT5, Switch: encoder, decoder and cross-attention, with a bias by distance."""
+"""T5, mT5, UMT5: encoder, decoder and cross-attention, with a bias by distance."""
 
 from torch import nn
 
