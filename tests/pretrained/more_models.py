@@ -15,6 +15,8 @@ _HALF = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5
 _BERT = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99}
 _BERT |= {"intermediate_size": 16, "max_position_embeddings": 64, "pad_token_id": 0}
 _BLOOM = {"hidden_size": 24, "n_layer": 2, "n_head": 4, "vocab_size": 99}
+_GPTJ = {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "n_inner": 16}
+_GPTJ |= {"vocab_size": 99, "n_positions": 64}
 _BART = {"d_model": 24, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4}
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
 _BART |= {"vocab_size": 99, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
@@ -46,6 +48,7 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "bloom": ("BloomConfig", "BloomForCausalLM", _BLOOM),
     "camembert": ("CamembertConfig", "CamembertForMaskedLM", _BERT),
+    "codegen": ("CodeGenConfig", "CodeGenForCausalLM", _GPTJ),
     "cohere": ("CohereConfig", "CohereForCausalLM", _WIDE),
     "cohere2": ("Cohere2Config", "Cohere2ForCausalLM", _WIDE | _TYPES),
     "data2vec-text": ("Data2VecTextConfig", "Data2VecTextModel", _BERT),
@@ -91,6 +94,7 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
         | {"vocab_size": 99, "max_position_embeddings": 64, "window_size": 8}
         | {"attention_types": [[["global", "local"], 1]]},
     ),
+    "gptj": ("GPTJConfig", "GPTJForCausalLM", _GPTJ),
     "granite": ("GraniteConfig", "GraniteForCausalLM", _LLAMA | {"attention_multiplier": 0.3}),
     "granitemoe": (
         "GraniteMoeConfig",

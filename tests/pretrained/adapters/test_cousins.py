@@ -105,7 +105,7 @@ def test_other_heads_of_a_family_are_cut_as_well(family: str, name: str) -> None
     ("family", "changes", "why"),
     [
         ("cohere", {"use_qk_norm": True}, "each head is normalised with weights of its own"),
-        ("exaone4", {"layer_types": None, "sliding_window": 8}, "norm on queries and keys"),
+        ("exaone4", {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}, "norm on queries and keys"),
         ("falcon", {"alibi": True}, "Falcon with ALiBi is not supported"),
         ("olmo", {"clip_qkv": 3.0}, "clips what its projections put out at ±3.0"),
         ("esm", {"add_cross_attention": True, "is_decoder": True}, "of ESM encoders are supported"),

@@ -28,10 +28,12 @@ def rotation(site: AttentionSite, given: Mapping[str, Any]) -> tuple[Tensor, Ten
     """Cosines and sines (b, t, rotary_dim); None without RoPE.
 
     DINOv3 gives them for all images at once, and for patches only: the tokens before those (class,
-    registers) do not turn, which is to turn by angle zero.
+    registers) do not turn, which is to turn by angle zero. GPT-J's layers make them of positions.
     """
     if not site.rotary:
         return None
+    if "position_embeddings" not in given:
+        return _made_angles(site, given["position_ids"], given["hidden_states"])
     cos, sin = given["position_embeddings"]
     if cos.ndim == 2:
         cos, sin = cos.unsqueeze(0), sin.unsqueeze(0)
@@ -40,6 +42,14 @@ def rotation(site: AttentionSite, given: Mapping[str, Any]) -> tuple[Tensor, Ten
         cos = nn.functional.pad(cos, (0, 0, before, 0), value=1.0)
         sin = nn.functional.pad(sin, (0, 0, before, 0))
     return cos, sin
+
+
+def _made_angles(site: AttentionSite, places: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Pair i turns by 10000^(−2i / rotary_dim) a token."""
+    size = site.rotary_dim or site.head_dim
+    rate = 10_000.0 ** (-torch.arange(0, size, 2, device=places.device) / size)
+    angle = (places.unsqueeze(-1) * rate).repeat(1, 1, 2)
+    return angle.cos().to(like.dtype), angle.sin().to(like.dtype)
 
 
 def given_bias(site: AttentionSite, given: Mapping[str, Any]) -> Tensor | None:

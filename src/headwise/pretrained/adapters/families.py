@@ -25,6 +25,7 @@ from headwise.pretrained.adapters.fused import (
     phi3_sites,
 )
 from headwise.pretrained.adapters.gpt2 import gpt2_sites
+from headwise.pretrained.adapters.gptj import codegen_sites, gptj_sites
 from headwise.pretrained.adapters.llama import llama_sites
 from headwise.pretrained.adapters.t5 import t5_sites
 
@@ -65,6 +66,8 @@ FAMILIES: dict[str, Family] = {
     "gpt_bigcode": Family(sites=gpt_bigcode_sites),
     "bloom": Family(sites=bloom_sites),
     "gpt2": Family(sites=gpt2_sites),
+    "gptj": Family(sites=gptj_sites),
+    "codegen": Family(sites=codegen_sites),
     "gpt_neo": Family(sites=gpt_neo_sites),
     **_all("opt xglm biogpt", Family(sites=bart_sites)),
     **_all(_PAIRS, Family(sites=bart_sites, reads="text pairs")),

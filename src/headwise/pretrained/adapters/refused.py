@@ -11,7 +11,6 @@ _DISENTANGLED = "its scores have terms between contents and positions (disentang
 _DISENTANGLED += "which keys and queries are projected twice"
 _SPARSE = "its attention is sparse by blocks or has global tokens with projections of their own"
 _MASKED = "it masks patches at random in every run, so that two runs cannot be compared"
-_OWN_ANGLES = "RoPE's angles are made inside each attention layer, which a reduced one does not do"
 _ONE_MATRIX = "its checkpoints hold queries, keys and values as one matrix that transformers takes "
 _ONE_MATRIX += "apart while loading, which it cannot do with reduced ones"
 _GATED = "what a head's distances add to its scores depends on its input through a gate"
@@ -21,7 +20,6 @@ REFUSED: dict[str, str] = {
     "headwise can neither give layers sizes of their own nor replace the attention alone",
     "big_bird": _SPARSE,
     "bitnet": "it normalises the heads' outputs together before they are mixed",
-    "codegen": _OWN_ANGLES,
     "deberta": _DISENTANGLED,
     "deberta-v2": _DISENTANGLED,
     "deepseek_v2": _LATENT,
@@ -29,7 +27,6 @@ REFUSED: dict[str, str] = {
     "falcon_mamba": _STATES,
     "gpt_oss": _SINKS,
     "gte": _ONE_MATRIX,
-    "gptj": _OWN_ANGLES,
     "jamba": _STATES,
     "led": _SPARSE,
     "longformer": _SPARSE,

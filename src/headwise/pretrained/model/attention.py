@@ -29,7 +29,7 @@ from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 
 _OWN_ARGUMENTS = {"hidden_states", "attention_mask", "past_key_values", "position_embeddings"}
-_OWN_ARGUMENTS |= {"key_value_states", "position_bias", "residual"}
+_OWN_ARGUMENTS |= {"key_value_states", "position_bias", "position_ids", "residual"}
 
 
 class CompressedAttention(nn.Module):

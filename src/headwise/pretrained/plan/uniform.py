@@ -78,4 +78,5 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
         return [(count, site.head_dim, site.head_dim) for count in counts]
     if uniform == "sizes":
         return [(count, dim, dim) for count in counts for dim in dims]
-    return [(site.kv_heads, q, v) for q in dims for v in dims]
+    pair = 2 if any(each.rotary for each in measurement.sites) else 1  # RoPE turns pairs
+    return [(site.kv_heads, q, v) for q in dims if q % pair == 0 for v in dims]
