@@ -172,7 +172,10 @@ def small_material(model: Any, seed: int = 0) -> Material:
 def _other_inputs(kind: str, ids: torch.Tensor, noise: torch.Tensor) -> dict[str, torch.Tensor]:
     """Of models that read neither text nor images alone."""
     if kind == "whisper":
-        return {"input_features": noise.flatten(1)[:, :256].view(4, 8, 32), "decoder_input_ids": ids}
+        return {
+            "input_features": noise.flatten(1)[:, :256].view(4, 8, 32),
+            "decoder_input_ids": ids,
+        }
     if kind == "audio-spectrogram-transformer":
         return {"input_values": noise.flatten(1)[:, :128].view(4, 16, 8)}
     if kind in ("wav2vec2", "hubert"):

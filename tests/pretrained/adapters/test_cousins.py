@@ -95,7 +95,9 @@ def test_other_heads_of_a_family_are_cut_as_well(family: str, name: str) -> None
     model = far_from_zero(made.eval())
     model.config.pad_token_id = 0
     whole = few(model)
-    parts = [[{"input_ids": b["input_ids"]} for b in p] for p in (whole.calibration, whole.held_out)]
+    parts = [
+        [{"input_ids": b["input_ids"]} for b in p] for p in (whole.calibration, whole.held_out)
+    ]
     material = Material(parts[0], parts[1], "random inputs")
     result = compress(model, text=material, keep=0.5, time_it=False, cache=False)
     assert 0.35 < result.evaluation.attention_parameters.ratio < 0.52
@@ -105,7 +107,11 @@ def test_other_heads_of_a_family_are_cut_as_well(family: str, name: str) -> None
     ("family", "changes", "why"),
     [
         ("cohere", {"use_qk_norm": True}, "each head is normalised with weights of its own"),
-        ("exaone4", {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}, "norm on queries and keys"),
+        (
+            "exaone4",
+            {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8},
+            "norm on queries and keys",
+        ),
         ("falcon", {"alibi": True}, "Falcon with ALiBi is not supported"),
         ("olmo", {"clip_qkv": 3.0}, "clips what its projections put out at ±3.0"),
         ("esm", {"add_cross_attention": True, "is_decoder": True}, "of ESM encoders are supported"),

@@ -110,8 +110,8 @@ class AttentionSite:
         )
         require(
             self.norm is None or (self.rotary and not (partial or self.neighbours or self.cross)),
-            "a norm on queries and keys is supported with RoPE on whole heads only, whose pairs are "
-            "not neighbours",
+            "a norm on queries and keys is supported with RoPE on whole heads only, whose pairs "
+            "are not neighbours",
         )
         require(
             self.soft_cap is None or self.rotary,

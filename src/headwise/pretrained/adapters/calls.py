@@ -64,9 +64,7 @@ def given_bias(site: AttentionSite, given: Mapping[str, Any]) -> Tensor | None:
     return bias if bias.ndim == 4 else torch.unflatten(bias, 0, (-1, site.heads))
 
 
-def made_bias(
-    module: Any, heads: int, queries: Tensor, keys: int, past: int = 0
-) -> Tensor | None:
+def made_bias(module: Any, heads: int, queries: Tensor, keys: int, past: int = 0) -> Tensor | None:
     """T5's biases by distance, of a module that is to make them; zeros where its layer has none."""
     if not hasattr(module, "has_relative_attention_bias"):
         return None

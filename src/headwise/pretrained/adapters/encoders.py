@@ -34,8 +34,9 @@ def esm_sites(model: nn.Module) -> list[AttentionSite]:
         "of ESM encoders are supported; not those with cross-attention or that fold",
     )
     turns = config.position_embedding_type == "rotary"
-    modules, dim = "query key value ../output.dense", config.hidden_size // (
-        config.num_attention_heads
+    modules, dim = (
+        "query key value ../output.dense",
+        config.hidden_size // (config.num_attention_heads),
     )
     rest = {"rotary": turns, "scaling": dim**-0.5}
     return _sites(model, modules, f"{_BERT_SIZES} dropout", **rest)

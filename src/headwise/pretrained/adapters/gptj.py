@@ -1,4 +1,4 @@
-"""GPT-J and CodeGen: RoPE on a part of each head, neighbours in pairs, angles made in each layer."""
+"""GPT-J and CodeGen: RoPE on a part of each head, neighbours in pairs, by angles of their own."""
 
 from typing import Any
 

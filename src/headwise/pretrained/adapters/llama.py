@@ -12,8 +12,8 @@ from torch import nn
 from headwise.core.errors import require
 from headwise.pretrained.adapters.base import AttentionSite, QKNorm, modules_with, own_modules
 
-_NEIGHBOURS = ("CohereAttention", "Cohere2Attention", "GlmAttention", "Glm4Attention")
-_NEIGHBOURS += ("HeliumAttention", "Ernie4_5Attention", "Ernie4_5_MoeAttention")
+_NEIGHBOURS = ("CohereAttention", "Cohere2Attention", "GlmAttention", "Glm4Attention",
+               "HeliumAttention", "Ernie4_5Attention")  # fmt: skip
 """RoPE turns coordinates 2i and 2i + 1 together; Cohere's angles are in that order as well."""
 
 _HEADS_FIRST = ("Gemma3Attention", "ApertusAttention", "Exaone4Attention")
@@ -59,9 +59,7 @@ def _site(path: str, module: Any, index: int) -> AttentionSite:
 
 def _sliding_window(config: Any, module: Any, index: int) -> int | None:
     """The layer's or the configuration's, in all layers or in those that this names."""
-    window: int | None = getattr(
-        module, "sliding_window", getattr(config, "sliding_window", None)
-    )
+    window: int | None = getattr(module, "sliding_window", getattr(config, "sliding_window", None))
     kinds = getattr(config, "layer_types", None)
     return window if kinds is None or kinds[index] == "sliding_attention" else None
 

@@ -7,12 +7,18 @@ _SINKS += "one, on which the reduction of values relies"
 _STATES = "most of its layers are recurrent and not attention"
 _WINDOWS = "its attention is within windows of an image that move and merge from layer to layer; a "
 _WINDOWS += "site describes one sequence"
-_DISENTANGLED = "its scores have terms between contents and positions (disentangled attention), for "
+_DISENTANGLED = (
+    "its scores have terms between contents and positions (disentangled attention), for "
+)
 _DISENTANGLED += "which keys and queries are projected twice"
 _SPARSE = "its attention is sparse by blocks or has global tokens with projections of their own"
 _MASKED = "it masks patches at random in every run, so that two runs cannot be compared"
 _ONE_MATRIX = "its checkpoints hold queries, keys and values as one matrix that transformers takes "
 _ONE_MATRIX += "apart while loading, which it cannot do with reduced ones"
+_TOWERS = (
+    "it is a model of text and one of images in one checkpoint; headwise opens its text model "
+)
+_TOWERS += "alone: save that as a checkpoint of its own first"
 _GATED = "what a head's distances add to its scores depends on its input through a gate"
 
 REFUSED: dict[str, str] = {
@@ -26,17 +32,20 @@ REFUSED: dict[str, str] = {
     "deepseek_v3": _LATENT,
     "falcon_mamba": _STATES,
     "gpt_oss": _SINKS,
+    "gemma3": _TOWERS,
     "gte": _ONE_MATRIX,
     "jamba": _STATES,
     "led": _SPARSE,
+    "llava": _TOWERS,
     "longformer": _SPARSE,
     "longt5": _SPARSE,
     "mamba": _STATES,
     "mamba2": _STATES,
-    "nomic_bert": _ONE_MATRIX,
     "mpt": "its mask says what to hide where all others say what to see, and it may clip what its "
     "projections put out",
+    "nomic_bert": _ONE_MATRIX,
     "persimmon": "it normalises queries and keys before turning a part of them",
+    "qwen2_vl": _TOWERS,
     "swin": _WINDOWS,
     "swinv2": _WINDOWS,
     "vit_mae": _MASKED,

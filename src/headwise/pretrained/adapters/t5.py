@@ -6,8 +6,7 @@ from headwise.pretrained.adapters.base import AttentionSite, modules_with, own_m
 
 
 def t5_sites(model: nn.Module) -> list[AttentionSite]:
-    """Every attention; the first layer of a stack makes its biases (UMT5's layers each make theirs).
-    """
+    """Every attention; the first layer of a stack makes its biases, in UMT5 every layer."""
     return [
         AttentionSite(
             **own_modules(path, "q", "k", "v"),

@@ -76,7 +76,7 @@ def _two_towers(outputs: Any) -> bool:
 def objective_for(model: Any, pool: str | None = None) -> Objective:
     """By the model's class: a language model's, another head's, or the embedding's."""
     name = type(model).__name__
-    embeds = name.endswith("Model") and not name.endswith(_LANGUAGE_MODELS + ("HeadsModel",))
+    embeds = name.endswith("Model") and not name.endswith((*_LANGUAGE_MODELS, "HeadsModel"))
     require(pool is None or embeds, f"pool is for embeddings; {name} does not give them")
     if embeds or name.endswith("WithProjection"):
         return Embedding(pool or "mean")

@@ -27,9 +27,8 @@ from headwise.pretrained.model.projections import (
 from headwise.pretrained.model.softmax import at_once, attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
-
 _OWN_ARGUMENTS = {"hidden_states", "attention_mask", "past_key_values", "position_embeddings"}
-_OWN_ARGUMENTS |= {"key_value_states", "position_bias", "position_ids", "residual"}
+_OWN_ARGUMENTS |= {"key_value_states", "position_bias", "residual"}
 
 
 class CompressedAttention(nn.Module):
@@ -69,10 +68,9 @@ class CompressedAttention(nn.Module):
             self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
-        # T5's first layer makes the biases of all; it returns them before the weights.
-        self.hands_bias_on = hasattr(self, "compute_bias") and "position_bias" in (
-            self.argument_names
-        )
+        # T5's first layer makes the biases of all: they are returned before the weights.
+        hands_on = hasattr(self, "compute_bias") and "position_bias" in self.argument_names
+        self.hands_bias_on = hands_on
         usual = site.norm is None and not site.cross and not site.position_bias
         self.heads_at_once = at_once(self, site, heads) if usual else None
         refuse_stock(self, site)
@@ -102,7 +100,8 @@ class CompressedAttention(nn.Module):
         given = named(self.argument_names, args, kwargs)
         turns, bias = rotation(self.site, given), given_bias(self.site, given)
         hidden_states: Tensor = given["hidden_states"]
-        mask, cache = given.get("attention_mask"), given.get("past_key_values")
+        mask: Tensor | None = given.get("attention_mask")
+        cache: Any = given.get("past_key_values")
         residual = given.get("residual")  # BLOOM's attention adds it itself
         options = {name: value for name, value in given.items() if name not in _OWN_ARGUMENTS}
         tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
