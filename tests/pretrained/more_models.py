@@ -2,17 +2,18 @@
 
 from typing import Any
 
-_LLAMA = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 16, "vocab_size": 99}
+_LLAMA = {"hidden_size": 24, "num_hidden_layers": 1, "intermediate_size": 16, "vocab_size": 99}
 _LLAMA |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
 _LLAMA |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 _WIDE = _LLAMA | {"head_dim": 8}
 _EVEN = _LLAMA | {"hidden_size": 32}
-_TYPES = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8}
-_FULL = {"layer_types": ["full_attention"] * 2}
+_TWO = {"num_hidden_layers": 2}
+_TYPES = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8} | _TWO
+_FULL = {"layer_types": ["full_attention"] * 2} | _TWO
 _EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16, "num_experts": 3}
 _LOCAL = {"num_experts_per_tok": 2, "num_local_experts": 3}
 _HALF = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
-_BERT = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99}
+_BERT = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 99}
 _BERT |= {"intermediate_size": 16, "max_position_embeddings": 64, "pad_token_id": 0}
 _BLOOM = {"hidden_size": 24, "n_layer": 2, "n_head": 4, "vocab_size": 99}
 _GPTJ = {"n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4, "n_inner": 16}
@@ -23,7 +24,7 @@ _BART |= {"vocab_size": 99, "max_position_embeddings": 64, "pad_token_id": 0, "b
 _BART |= {"eos_token_id": 2, "decoder_start_token_id": 2}
 _T5 = {"d_model": 24, "d_kv": 6, "d_ff": 16, "num_layers": 2, "num_heads": 4, "vocab_size": 99}
 _T5 |= {"decoder_start_token_id": 0}
-_VIT = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
+_VIT = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4}
 _VIT |= {"intermediate_size": 16, "image_size": 16, "patch_size": 4}
 _TEXT = _BERT | {"projection_size": 24}
 _SOUND = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -66,26 +67,26 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "falcon": (
         "FalconConfig",
         "FalconForCausalLM",
-        _EVEN | {"num_kv_heads": 2, "new_decoder_architecture": True, "alibi": False},
+        _EVEN | _TWO | {"num_kv_heads": 2, "new_decoder_architecture": True, "alibi": False},
     ),
     "falcon-one-key": (
         "FalconConfig",
         "FalconForCausalLM",
-        _EVEN | {"multi_query": True, "alibi": False},
+        _EVEN | _TWO | {"multi_query": True, "alibi": False},
     ),
     "falcon-by-head": (
         "FalconConfig",
         "FalconForCausalLM",
-        _EVEN | {"multi_query": False, "alibi": False, "bias": True},
+        _EVEN | _TWO | {"multi_query": False, "alibi": False, "bias": True},
     ),
-    "gemma": ("GemmaConfig", "GemmaForCausalLM", _WIDE),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", _WIDE | _TWO),
     "glm": ("GlmConfig", "GlmForCausalLM", _WIDE | {"attention_bias": True}),
     "glm4": ("Glm4Config", "Glm4ForCausalLM", _WIDE),
-    "gpt-bigcode": ("GPTBigCodeConfig", "GPTBigCodeForCausalLM", _BERT | {"n_inner": 16}),
+    "gpt-bigcode": ("GPTBigCodeConfig", "GPTBigCodeForCausalLM", _BERT | _TWO | {"n_inner": 16}),
     "gpt-bigcode-by-head": (
         "GPTBigCodeConfig",
         "GPTBigCodeForCausalLM",
-        _BERT | {"n_inner": 16, "multi_query": False},
+        _BERT | _TWO | {"n_inner": 16, "multi_query": False},
     ),
     "gpt-neo": (
         "GPTNeoConfig",
@@ -99,7 +100,7 @@ COUSINS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "granitemoe": (
         "GraniteMoeConfig",
         "GraniteMoeForCausalLM",
-        _LLAMA | _LOCAL | {"attention_multiplier": 0.3},
+        _LLAMA | _TWO | _LOCAL | {"attention_multiplier": 0.3},
     ),
     "helium": ("HeliumConfig", "HeliumForCausalLM", _EVEN | {"head_dim": 8}),
     "hubert": ("HubertConfig", "HubertModel", _SOUND),
