@@ -10,6 +10,8 @@ def odd_shape(options: dict[str, Any], family: str, rng: random.Random) -> dict[
     heads = rng.choice((1, 3, 5, 7))
     if "num_key_value_heads" in options:
         changes = _grouped(family, options, rng)
+    elif "rotary_dim" in options:  # CodeGen's heads come in fours
+        return {"n_head": 4, "n_embd": 4 * rng.choice((4, 8, 12)), "n_layer": layers}
     elif "n_head" in options:
         width = {"bloom": "hidden_size"}.get(family, "n_embd")
         return {"n_head": heads, width: heads * rng.choice((3, 5, 8, 11)), "n_layer": layers}

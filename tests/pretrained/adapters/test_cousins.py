@@ -113,6 +113,7 @@ def test_other_heads_of_a_family_are_cut_as_well(family: str, name: str) -> None
             "norm on queries and keys",
         ),
         ("falcon", {"alibi": True}, "Falcon with ALiBi is not supported"),
+        ("gptj", {"n_embd": 12}, "RoPE on 4 of 3 coordinates does not come in pairs"),
         ("olmo", {"clip_qkv": 3.0}, "clips what its projections put out at ±3.0"),
         ("esm", {"add_cross_attention": True, "is_decoder": True}, "of ESM encoders are supported"),
     ],

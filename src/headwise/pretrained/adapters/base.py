@@ -105,7 +105,8 @@ class AttentionSite:
         partial = self.rotary_dim is not None and self.rotary_dim < self.head_dim
         turned = self.rotary_dim or 0
         require(
-            not partial or (self.rotary and turned % 2 == 0 and self.head_dim % 2 == 0),
+            turned <= self.head_dim
+            and (not partial or (self.rotary and turned % 2 == 0 and self.head_dim % 2 == 0)),
             f"RoPE on {self.rotary_dim} of {self.head_dim} coordinates does not come in pairs",
         )
         require(
