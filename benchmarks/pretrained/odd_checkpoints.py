@@ -15,22 +15,32 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "pretrained"))
-from small_models import FAMILIES, small_model
+from small_models import MODELS, small_model
 
 from headwise.pretrained import attention_sites
+from odd_shapes import odd_shape
 
 SPECIAL = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = sorted(
     set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,;:!?'\"()-\n")
 )
 VOCABULARY = len(SPECIAL) + len(LETTERS)
-NOT_TEXT = ("clip", "whisper")  # they read batches, which only the Python twin takes
+NOT_TEXT = ("clip", "whisper", "ast", "hubert", "siglip", "siglip2", "wav2vec2")
+"""They read batches, which only the Python twin takes."""
 
 HEADS = {
     "bert": (
         "BertForSequenceClassification", "BertForTokenClassification", "BertForQuestionAnswering",
     ),
     "llama": ("LlamaForSequenceClassification",),
+    "gemma": ("GemmaForSequenceClassification",),
+    "starcoder2": ("Starcoder2ForTokenClassification",),
+    "glm": ("GlmForSequenceClassification",),
+    "bloom": ("BloomForTokenClassification",),
+    "falcon": ("FalconForTokenClassification", "FalconForQuestionAnswering"),
+    "gpt-neo": ("GPTNeoForSequenceClassification",),
+    "esm": ("EsmForTokenClassification",),
+    "umt5": ("UMT5EncoderModel",),
     "distilbert": ("DistilBertForMaskedLM",),
     "roberta": ("RobertaForMaskedLM", "RobertaForSequenceClassification"),
     "electra": ("ElectraForMaskedLM",),
@@ -66,57 +76,18 @@ class Case:
 def drawn(seed: int, number: int) -> Case:
     """The number-th case; families come in turn, all else by chance."""
     rng = random.Random(f"{seed}-{number}")
-    texts = sorted(family for family in FAMILIES if family not in NOT_TEXT)
+    texts = sorted(family for family in MODELS if family not in NOT_TEXT)
     family = texts[number % len(texts)]
     heads = HEADS.get(family, ())
     return Case(
         number=number,
         family=family,
         head=rng.choice((None, *heads)),
-        changes=tuple(sorted(_shape(family, rng).items())),
+        changes=tuple(sorted(odd_shape(MODELS[family][2], family, rng).items())),
         weights=rng.choice(WEIGHTS),
         dtype=rng.choice(("float32", "float32", "float32", "bfloat16", "float16")),
         shards=rng.random() < 0.15,
     )
-
-
-def _shape(family: str, rng: random.Random) -> dict[str, Any]:
-    """Numbers of heads, sizes and layers that divide one another as little as they may."""
-    options = FAMILIES[family][2]
-    layers = rng.choice((1, 2, 3, 5))
-    if "num_key_value_heads" in options:
-        heads, keys = rng.choice(((9, 3), (5, 5), (7, 1), (6, 2), (1, 1), (3, 3), (8, 4)))
-        changes: dict[str, Any] = {"num_attention_heads": heads, "num_key_value_heads": keys}
-        if "head_dim" in options:
-            changes |= {"head_dim": rng.choice((2, 4, 6, 8, 10, 16, 20))}
-            changes["hidden_size"] = heads * rng.choice((4, 6, 10))
-        else:  # partial rotary: half of the size turns, and is even
-            changes["hidden_size"] = heads * rng.choice((4, 8, 12))
-        if family == "llama-biased" or family == "llama":
-            changes["tie_word_embeddings"] = rng.random() < 0.5
-    elif family == "gpt2":
-        heads = rng.choice((1, 3, 5, 7))
-        changes = {"n_head": heads, "n_embd": heads * rng.choice((3, 5, 8, 11))}
-        return changes | {"n_layer": layers}
-    elif family == "t5":
-        heads = rng.choice((1, 3, 5))
-        return {"num_heads": heads, "d_kv": rng.choice((3, 5, 8)), "num_layers": min(layers, 3)}
-    elif family == "bart":
-        width = 30
-        pair = {"encoder_attention_heads": rng.choice((1, 3, 5)), "d_model": width}
-        return pair | {"decoder_attention_heads": rng.choice((1, 2, 5))}
-    elif family == "distilbert":
-        heads = rng.choice((1, 3, 5))
-        return {"n_heads": heads, "dim": heads * rng.choice((4, 7, 9)), "n_layers": layers}
-    else:
-        heads = rng.choice((1, 3, 5, 7))
-        even = 4 if family in ("gpt-neox", "modernbert") else 1
-        width = heads * even * rng.choice((2, 3)) if even > 1 else heads * rng.choice((3, 4, 7, 11))
-        changes = {"num_attention_heads": heads, "hidden_size": width}
-        if family == "opt":
-            changes["word_embed_proj_dim"] = width
-    one_each = {"smollm3": "no_rope_layers", "gemma3": "layer_types"}
-    return changes if family in one_each else changes | {"num_hidden_layers": layers}
 
 
 def tokenizer(closed: bool) -> Any:
@@ -147,7 +118,7 @@ def write(case: Case, folder: Path, text: str) -> None:
 
 
 def _images(family: str) -> bool:
-    return "image_size" in FAMILIES[family][2]
+    return "image_size" in MODELS[family][2]
 
 
 def _model(case: Case, changes: dict[str, Any]) -> Any:
@@ -155,8 +126,8 @@ def _model(case: Case, changes: dict[str, Any]) -> Any:
     if case.head is None:
         return model
     labels = {"num_labels": 1 + case.number % 3, "pad_token_id": 1}
-    config = getattr(transformers, FAMILIES[case.family][0])(
-        **FAMILIES[case.family][2] | labels | changes
+    config = getattr(transformers, MODELS[case.family][0])(
+        **MODELS[case.family][2] | labels | changes
     )
     other = getattr(transformers, case.head)(config).eval()
     with torch.no_grad():

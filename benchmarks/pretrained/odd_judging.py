@@ -12,7 +12,7 @@ import transformers
 from odd_checkpoints import SPECIAL
 
 LENGTH = 48  # of the longest inputs
-WRITERS = ("CausalLM", "LMHeadModel", "ForConditionalGeneration")
+WRITERS = ("CausalLM", "LMHeadModel", "MTModel", "ForConditionalGeneration")  # of language
 _AT_ONCE, _PICTURES = 32, 640
 
 
@@ -77,7 +77,7 @@ def apart(one: Any, other: Any, batches: list[dict[str, torch.Tensor]]) -> tuple
     if before.shape[-1] == 1:  # a score
         spread = before.std()
         return float(((after - before) / spread).square().mean()), 1.0
-    if name.endswith(("Model", "WithProjection")) and not name.endswith("LMHeadModel"):
+    if name.endswith(("Model", "WithProjection")) and not name.endswith(WRITERS):
         first, second = (torch.nn.functional.normalize(each, dim=-1) for each in (before, after))
         middle = torch.nn.functional.normalize(first.mean(0), dim=-1)
         return float((1 - (first * second).sum(-1)).mean()), float((1 - first @ middle).mean())

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 import transformers
+from more_models import COUSINS
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from headwise.pretrained import (
@@ -17,6 +18,7 @@ from headwise.pretrained import (
     make_plan,
     measure_model,
 )
+from headwise.pretrained.adapters import family_of
 from headwise.pretrained.text.calibration import packaged_text
 
 torch.set_num_threads(1)
@@ -120,6 +122,8 @@ FAMILIES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
 }
 
+MODELS = FAMILIES | COUSINS
+
 
 def far_from_zero(model: Any) -> Any:
     """The model with new matrices, all their entries of a size that matters."""
@@ -132,12 +136,14 @@ def far_from_zero(model: Any) -> Any:
 
 def small_model(family: str, **changes: Any) -> Any:
     """A model whose every parameter, biases included, is far from its usual initial value."""
-    config_name, model_name, options = FAMILIES[family]
+    config_name, model_name, options = MODELS[family]
     config = getattr(transformers, config_name)(**options | changes)
     model = getattr(transformers, model_name)(config).eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if name in (model._keys_to_ignore_on_save or ()):  # Marian's positions, never saved
+                continue
             noise = torch.randn(parameter.shape, generator=generator)
             scale = 1.5 / parameter.shape[-1] ** 0.5 if parameter.ndim > 1 else 0.3
             norm = parameter.ndim == 1 and "norm" in name.lower() and name.endswith("weight")
@@ -147,23 +153,38 @@ def small_model(family: str, **changes: Any) -> Any:
 
 def small_material(model: Any, seed: int = 0) -> Material:
     generator = torch.Generator().manual_seed(seed)
-    kind = model.config.model_type
     batches = []
     for length in (16, 24, 32, 16, 24, 32, 16, 24, 32, 16):
         ids = torch.randint(4, 98, (4, length), generator=generator)
         noise = torch.randn(4, 3, 16, 16, generator=generator)
-        if kind in ("vit", "deit", "dinov2", "clip_vision_model"):
+        reads = family_of(model).reads
+        if reads == "images":
             batches.append({"pixel_values": noise})
-        elif kind in ("bart", "t5"):
+        elif reads == "text pairs":
             batches.append({"input_ids": ids, "decoder_input_ids": ids.flip(1)[:, :12]})
-        elif kind == "whisper":
-            sound = torch.randn(4, 8, 32, generator=generator)
-            batches.append({"input_features": sound, "decoder_input_ids": ids})
-        elif kind == "clip":
-            batches.append({"input_ids": ids, "pixel_values": noise})
+        elif reads == "batches":
+            batches.append(_other_inputs(model.config.model_type, ids, noise))
         else:
             batches.append({"input_ids": ids})
     return Material(batches[:8], batches[8:], "random tokens")
+
+
+def _other_inputs(kind: str, ids: torch.Tensor, noise: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Of models that read neither text nor images alone."""
+    if kind == "whisper":
+        return {
+            "input_features": noise.flatten(1)[:, :256].view(4, 8, 32),
+            "decoder_input_ids": ids,
+        }
+    if kind == "audio-spectrogram-transformer":
+        return {"input_values": noise.flatten(1)[:, :128].view(4, 16, 8)}
+    if kind in ("wav2vec2", "hubert"):
+        return {"input_values": noise.flatten(1)}
+    if kind == "siglip2":
+        patches = {"pixel_values": noise.view(4, 16, 48)}
+        patches |= {"pixel_attention_mask": torch.ones(4, 16, dtype=torch.long)}
+        return patches | {"spatial_shapes": torch.full((4, 2), 4), "input_ids": ids}
+    return {"input_ids": ids, "pixel_values": noise}
 
 
 class Measured(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from small_models import FAMILIES, measured, shrunk, small_model
+from small_models import MODELS, measured, shrunk, small_model
 
 import headwise
 from headwise.core.errors import InputError
@@ -214,12 +214,12 @@ def test_half_precision_and_compilation_run(name: str) -> None:
 
 
 def test_an_unknown_architecture_is_named_with_what_adding_it_takes() -> None:
-    config = transformers.CohereConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+    config = transformers.DiffLlamaConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2,
         intermediate_size=16, vocab_size=20, pad_token_id=0, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
-    model = transformers.CohereForCausalLM(config)
-    with pytest.raises(InputError, match=r"cohere.*register_family\('cohere'.*llama, mistral"):
+    model = transformers.DiffLlamaForCausalLM(config)
+    with pytest.raises(InputError, match=r"register_family\('diffllama'.*llama, m2m_100, marian"):
         attention_sites(model)
 
 
@@ -230,5 +230,5 @@ def test_a_norm_before_partial_rope_is_refused(name: str) -> None:
 
 
 def test_every_family_is_tested() -> None:
-    tested = {getattr(transformers, config)().model_type for config, _, _ in FAMILIES.values()}
+    tested = {getattr(transformers, config)().model_type for config, _, _ in MODELS.values()}
     assert set(headwise.pretrained.FAMILIES) - tested == {"xlm-roberta"}

@@ -23,12 +23,12 @@ def test_a_family_is_added_as_the_page_says(
         for block in blocks:
             exec(compile(block, str(PAGE), "exec"), names)
     finally:
-        FAMILIES.pop("granite", None)
+        FAMILIES.pop("hyperclovax", None)
     change, kept, refused = capsys.readouterr().out.strip().splitlines()[-3:]
     assert float(change.split()[-1]) < 1e-5
     assert 0.4 < float(kept.split()[-1]) <= 0.5
     assert "does not compute what is known of its family" in refused
-    assert type(names["again"]).__name__ == "GraniteForCausalLM"
+    assert type(names["again"]).__name__ == "HyperCLOVAXForCausalLM"
 
 
 def test_the_page_names_every_family() -> None:

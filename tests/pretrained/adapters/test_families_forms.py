@@ -160,6 +160,16 @@ def test_a_uniform_result_opens_in_stock_transformers(name: str, tmp_path: Path)
         torch.testing.assert_close(stock(**batch)[0], result.model(**batch)[0])
 
 
+def test_uniform_heads_that_turn_keep_whole_pairs() -> None:
+    model = small_model("phi")
+    with torch.no_grad():
+        for layer in model.model.layers:  # attention is even, so one coordinate would do
+            layer.self_attn.q_proj.weight.zero_()
+            layer.self_attn.q_proj.bias.zero_()
+    result = compress(model, text=small_material(model), keep=0.5, uniform=True, time_it=False)
+    assert {shape.groups[0].qk_dim for shape in result.plan.layers} == {2}
+
+
 @pytest.mark.parametrize("name", ["bart", "clip"])
 def test_layers_of_several_kinds_cannot_be_uniform(name: str) -> None:
     with pytest.raises(InputError, match="all of one shape"):

@@ -7,10 +7,9 @@ from headwise.pretrained.adapters.base import (
     Projection,
     QKNorm,
 )
+from headwise.pretrained.adapters.families import FAMILIES, Family
 from headwise.pretrained.adapters.mechanism import read_weights
 from headwise.pretrained.adapters.registry import (
-    FAMILIES,
-    Family,
     attention_sites,
     family_of,
     register_family,

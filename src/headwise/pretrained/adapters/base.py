@@ -62,9 +62,12 @@ class AttentionSite:
     """One attention layer inside a transformers model.
 
     Query head i uses key head i // (heads / kv_heads). `rotary` says that RoPE turns queries and
-    keys after their projections, coordinates i and i + rotary_dim / 2 forming pair i; coordinates
-    from `rotary_dim` on (None: none) are not turned. `cross`: keys and values are of a second
-    sequence. `position_bias`: the module is given, or makes, numbers to add to its scores.
+    keys after their projections, coordinates i and i + rotary_dim / 2 forming pair i, or with
+    `neighbours` 2i and 2i + 1; coordinates from `rotary_dim` on (None: none) are not turned.
+    `neighbour_angles`: the module is given the cosines and sines in that order too. `cross`: keys
+    and values are of a second sequence. `position_bias`: the module is given, or makes, numbers to
+    add to its scores. `window_inside`: it hides what is beyond its window itself; others are given
+    a mask that does.
     """
 
     path: str
@@ -83,7 +86,10 @@ class AttentionSite:
     attention_dropout: float = 0.0
     output_dropout: float = 0.0
     sliding_window: int | None = None
+    window_inside: bool = False
     rotary_dim: int | None = None
+    neighbours: bool = False
+    neighbour_angles: bool = False
     norm: QKNorm | None = None
     soft_cap: float | None = None
     position_bias: bool = False
@@ -99,12 +105,14 @@ class AttentionSite:
         partial = self.rotary_dim is not None and self.rotary_dim < self.head_dim
         turned = self.rotary_dim or 0
         require(
-            not partial or (self.rotary and turned % 2 == 0 and self.head_dim % 2 == 0),
+            turned <= self.head_dim
+            and (not partial or (self.rotary and turned % 2 == 0 and self.head_dim % 2 == 0)),
             f"RoPE on {self.rotary_dim} of {self.head_dim} coordinates does not come in pairs",
         )
         require(
-            self.norm is None or (self.rotary and not partial and not self.cross),
-            "a norm on queries and keys is supported with RoPE on whole heads only",
+            self.norm is None or (self.rotary and not (partial or self.neighbours or self.cross)),
+            "a norm on queries and keys is supported with RoPE on whole heads only, whose pairs "
+            "are not neighbours",
         )
         require(
             self.soft_cap is None or self.rotary,
@@ -152,6 +160,20 @@ def own_modules(path: str, query: str, key: str, value: str) -> dict[str, Any]:
 def modules_named(model: nn.Module, *class_names: str) -> list[tuple[str, Any]]:
     """(path, module) of every submodule whose class has such a name, in model order."""
     return [(path, m) for path, m in model.named_modules() if type(m).__name__ in class_names]
+
+
+def modules_with(model: nn.Module, parts: str, attributes: str = "") -> list[tuple[str, Any]]:
+    """(path, module) of every submodule that has all of these modules and attributes, in order.
+
+    What a family's modules are called says what they are, where its class is known to be described:
+    only registered families are read.
+    """
+    return [
+        (path, module)
+        for path, module in model.named_modules()
+        if all(name in module._modules for name in parts.split())
+        and all(hasattr(module, name) for name in attributes.split())
+    ]
 
 
 def stacks_of(sites: Sequence[AttentionSite]) -> dict[int, str]:

@@ -1,9 +1,12 @@
-"""One module puts out queries, keys and values: Phi-3, GPT-NeoX (Pythia), ModernBERT."""
+"""One module puts out queries, keys and values: Phi-3, GPT-NeoX (Pythia), ModernBERT, Falcon,
+GPT-BigCode (StarCoder), BLOOM.
+"""
 
 from typing import Any
 
 from torch import nn
 
+from headwise.core.errors import require
 from headwise.pretrained.adapters.base import AttentionSite, Projection, modules_named
 
 
@@ -36,12 +39,79 @@ def gpt_neox_sites(model: nn.Module) -> list[AttentionSite]:
     """GPT-NeoX: head by head its query, key and value; RoPE on a part of each head."""
     sites = []
     for index, (path, module) in enumerate(modules_named(model, "GPTNeoXAttention")):
-        dim, fused = module.head_size, f"{path}.query_key_value"
-        bounds = [(part * dim, (part + 1) * dim) for part in range(3)]
-        parts = [Projection(fused, *bound, period=3 * dim) for bound in bounds]
+        parts = _by_group(f"{path}.query_key_value", module.head_size, 1)
         rest = {"causal": True, "layer_index": index, "rotary_dim": module.rotary_ndims}
         out = f"{path}.dense"
         sites.append(_site(model.config, module, parts, path=path, output=out, **rest))
+    return sites
+
+
+def falcon_sites(model: nn.Module) -> list[AttentionSite]:
+    """Falcon: by group of query heads, or all queries and then one key and one value."""
+    config: Any = model.config
+    require(
+        not config.alibi,
+        "Falcon with ALiBi is not supported: its biases come mixed into the mask; Falcon with RoPE "
+        "is",
+    )
+    sites = []
+    for path, module in modules_named(model, "FalconAttention"):
+        fused, dim = f"{path}.query_key_value", module.head_dim
+        if config.new_decoder_architecture:
+            keys, one = config.num_kv_heads, False
+        else:
+            keys, one = (1 if config.multi_query else module.num_heads), config.multi_query
+        width = config.hidden_size
+        parts = (
+            _side_by_side(fused, width, width + dim)
+            if one
+            else _by_group(fused, dim, module.num_heads // keys)
+        )
+        rest = {"causal": True, "layer_index": module.layer_idx, "kv_heads": keys}
+        # Without ALiBi Falcon does not drop attention weights out.
+        rest |= {"path": path, "output": f"{path}.dense", "attention_dropout": 0.0}
+        sites.append(_site(config, module, parts, **rest))
+    return sites
+
+
+def gpt_bigcode_sites(model: nn.Module) -> list[AttentionSite]:
+    """GPT-BigCode: all queries and then one key and one value, or head by head."""
+    config: Any = model.config
+    require(
+        not config.add_cross_attention,
+        "GPT-BigCode with cross-attention is not supported; the plain decoder is",
+    )
+    sites = []
+    for path, module in modules_named(model, "GPTBigCodeAttention"):
+        fused, dim, width = f"{path}.c_attn", module.head_dim, module.embed_dim
+        parts = (
+            _side_by_side(fused, width, width + dim)
+            if module.multi_query
+            else _by_group(fused, dim, 1)
+        )
+        rest = {"path": path, "output": f"{path}.c_proj", "rotary": False, "causal": True}
+        rest |= {"kv_heads": module.kv_heads, "layer_index": module.layer_idx}
+        rest |= {"attention_dropout": module.attn_pdrop}
+        rest |= {"output_dropout": module.resid_dropout.p}
+        sites.append(_site(config, module, parts, **rest))
+    return sites
+
+
+def bloom_sites(model: nn.Module) -> list[AttentionSite]:
+    """BLOOM: head by head its query, key and value; ALiBi."""
+    config: Any = model.config
+    require(
+        config.pretraining_tp <= 1 or not config.slow_but_exact,
+        "BLOOM with slow_but_exact is not supported; set it to false",
+    )
+    sites = []
+    for path, module in modules_named(model, "BloomAttention"):
+        parts = _by_group(f"{path}.query_key_value", module.head_dim, 1)
+        rest = {"path": path, "output": f"{path}.dense", "rotary": False, "causal": True}
+        rest |= {"layer_index": module.layer_idx, "position_bias": True}
+        rest |= {"attention_dropout": module.attention_dropout.p}
+        rest |= {"output_dropout": module.hidden_dropout}
+        sites.append(_site(config, module, parts, **rest))
     return sites
 
 
@@ -65,6 +135,13 @@ def modernbert_sites(model: nn.Module) -> list[AttentionSite]:
     ]
 
 
+def _by_group(fused: str, dim: int, queries: int) -> list[Projection]:
+    """So many queries, their key and their value, before those of the next group."""
+    bounds = [(0, queries), (queries, queries + 1), (queries + 1, queries + 2)]
+    period = (queries + 2) * dim
+    return [Projection(fused, a * dim, b * dim, period=period) for a, b in bounds]
+
+
 def _side_by_side(fused: str, keys: int, values: int) -> list[Projection]:
     """All queries, then from column `keys` all keys, then from column `values` all values."""
     return [Projection(fused, 0, keys), Projection(fused, keys, values), Projection(fused, values)]
@@ -80,7 +157,7 @@ def _site(config: Any, module: Any, projections: list[Projection], **rest: Any) 
         "head_dim": dim,
         "hidden": config.hidden_size,
         "scaling": getattr(module, "scaling", dim**-0.5),
-        "attention_dropout": module.attention_dropout,
+        "attention_dropout": getattr(module, "attention_dropout", 0.0),
         "rotary": True,
     }
     return AttentionSite(**(known | rest))

@@ -25,13 +25,13 @@ from headwise.pretrained.adapters.base import (
 
 def pair_order(site: AttentionSite) -> list[int] | None:
     """A head's coordinates with pair i at i and i + head_dim / 2; None if they are so already."""
-    dim, turned = site.head_dim, site.rotary_dim
-    if not site.rotary or turned is None or turned == dim:
+    dim, turned = site.head_dim, site.rotary_dim or site.head_dim
+    if not site.rotary or (turned == dim and not site.neighbours):
         return None
     half, rest = turned // 2, (dim - turned) // 2
-    first = [*range(half), *range(turned, turned + rest)]
-    second = [*range(half, turned), *range(turned + rest, dim)]
-    return first + second
+    pairs = [(2 * i, 2 * i + 1) if site.neighbours else (i, half + i) for i in range(half)]
+    pairs += [(turned + i, turned + rest + i) for i in range(rest)]
+    return [first for first, _ in pairs] + [second for _, second in pairs]
 
 
 def paired(site: AttentionSite, flat: Float[Tensor, "*b width"]) -> Float[Tensor, "*b width"]:
@@ -57,6 +57,8 @@ def angles(
 ) -> tuple[Tensor, Tensor]:
     """Cosine and sine (b, t, dim) of every coordinate of a head, in the order of pairs."""
     cos, sin = position_embeddings
+    if site.neighbour_angles:
+        cos, sin = (torch.cat([table[..., ::2], table[..., 1::2]], -1) for table in (cos, sin))
     rest = (site.head_dim - cos.shape[-1]) // 2
     if rest == 0:
         return cos, sin
@@ -90,6 +92,22 @@ def hidden(
     distance = torch.arange(queries, device=device)[:, None] - torch.arange(keys, device=device)
     out = distance < 0 if site.causal else torch.zeros_like(distance, dtype=torch.bool)
     return out if window is None else out | (distance.abs() >= window)
+
+
+def beyond_window(
+    site: AttentionSite, query: Tensor, key: Tensor, mask: Tensor | None
+) -> Float[Tensor, "... queries keys"]:
+    """The mask of a causal layer with what is beyond its window hidden as well."""
+    queries, keys = query.shape[2], key.shape[2]
+    lowest = torch.finfo(query.dtype).min
+    unseen = hidden(site, keys, keys, query.device)
+    assert unseen is not None
+    unseen = unseen[keys - queries :]  # the last of the keys are the queries' own
+    if mask is None:
+        return torch.zeros_like(unseen, dtype=query.dtype).masked_fill(unseen, lowest)
+    if mask.dtype == torch.bool:
+        return mask & ~unseen
+    return mask.masked_fill(unseen, lowest)
 
 
 def read_weights(model: nn.Module, site: AttentionSite) -> AttentionWeights:

@@ -1,12 +1,12 @@
-"""T5: encoder, decoder and cross-attention, with a bias on the scores by distance."""
+"""T5, mT5, UMT5: encoder, decoder and cross-attention, with a bias by distance."""
 
 from torch import nn
 
-from headwise.pretrained.adapters.base import AttentionSite, modules_named, own_modules
+from headwise.pretrained.adapters.base import AttentionSite, modules_with, own_modules
 
 
 def t5_sites(model: nn.Module) -> list[AttentionSite]:
-    """Every attention; the first layer of a stack makes its biases."""
+    """Every attention; the first layer of a stack makes its biases, in UMT5 every layer."""
     return [
         AttentionSite(
             **own_modules(path, "q", "k", "v"),
@@ -23,5 +23,5 @@ def t5_sites(model: nn.Module) -> list[AttentionSite]:
             position_bias=True,
             cross=path.endswith("EncDecAttention"),
         )
-        for index, (path, module) in enumerate(modules_named(model, "T5Attention"))
+        for index, (path, module) in enumerate(modules_with(model, "q k v o", "compute_bias"))
     ]

@@ -14,6 +14,7 @@ from headwise.pretrained.measure.language import MaskedToken, NextToken
 
 Pool = Literal["mean", "cls", "last"]
 POOLS = ("mean", "cls", "last")
+_LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")
 
 
 class Embedding(Objective):
@@ -75,23 +76,25 @@ def _two_towers(outputs: Any) -> bool:
 def objective_for(model: Any, pool: str | None = None) -> Objective:
     """By the model's class: a language model's, another head's, or the embedding's."""
     name = type(model).__name__
-    embeds = name.endswith("Model") and not name.endswith(("LMHeadModel", "HeadsModel"))
+    embeds = name.endswith("Model") and not name.endswith((*_LANGUAGE_MODELS, "HeadsModel"))
     require(pool is None or embeds, f"pool is for embeddings; {name} does not give them")
     if embeds or name.endswith("WithProjection"):
         return Embedding(pool or "mean")
-    if name.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")):
+    if name.endswith(_LANGUAGE_MODELS):
         return NextToken()
     if name.endswith("ForMaskedLM"):
         return MaskedToken()
     if name.endswith("ForQuestionAnswering"):
         return Spans()
+    if name.endswith("ForCTC"):  # a letter, or none, for every stretch of sound
+        return Prediction()
     labels = ("Classification", "ClassificationWithTeacher", "NextSentencePrediction")
     if name.endswith(labels):
         return _labelling(model.config)
     raise InputError(
         f"{name} has a head whose quality headwise cannot judge; what it judges: language models "
-        "(causal and masked), classifiers of sequences, tokens and images, question answering, "
-        "and models without a head (embeddings)"
+        "(causal and masked), classifiers of sequences, tokens, images and sound, transcribers "
+        "(CTC), question answering, and models without a head (embeddings)"
     )
 
 

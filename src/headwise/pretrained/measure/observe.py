@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.adapters.calls import given_bias, made_bias, named, rotation
 from headwise.pretrained.adapters.mechanism import angles, capped, hidden, normed, paired, turned
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.text.calibration import to_device
@@ -101,22 +102,25 @@ def observe(
         names = list(inspect.signature(model.get_submodule(site.path).forward).parameters)
 
         def start(module: nn.Module, inputs: Any, options: dict[str, Any]) -> None:
-            given = dict(zip(names, inputs, strict=False)) | options
-            seen[layer, "rotation"] = given.get("position_embeddings") if site.rotary else None
-            seen[layer, "bias"] = given.get("position_bias")
+            given = named(names, inputs, options)
+            seen[layer, "rotation"] = rotation(site, given)
+            seen[layer, "bias"] = given_bias(site, given)
+            seen[layer, "hidden"] = given["hidden_states"]
 
         def before_output(module: nn.Module, inputs: Any) -> None:
             seen[layer, "context"] = inputs[0]
 
         def finish(module: nn.Module, inputs: Any, output: Any) -> None:
             context = seen.pop((layer, "context")) if site.output_inside else output[0]
-            query, key, value, rotation, bias = (
-                seen.pop((layer, role)) for role in ("query", "key", "value", "rotation", "bias")
+            pair = {role: seen.pop((layer, role)) for role in ("query", "key")}
+            value, turns, bias, states = (
+                seen.pop((layer, role)) for role in ("value", "rotation", "bias", "hidden")
             )
-            if site.position_bias and bias is None and len(output) == 3:
-                bias = output[1]  # this layer made them
-            pair = {"query": query, "key": key}
-            look(layer, Observed(site, pair, value, rotation, bias, modules, context.float()))
+            keys = value.shape[2]
+            if site.position_bias and bias is None:
+                bias = made_bias(module, site.heads, states, keys)
+            bias = None if bias is None else bias[..., -keys:].float()
+            look(layer, Observed(site, pair, value, turns, bias, modules, context.float()))
 
         attention = model.get_submodule(site.path)
         handles.append(attention.register_forward_pre_hook(start, with_kwargs=True))

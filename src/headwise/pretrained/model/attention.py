@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.adapters.mechanism import angles, normed
+from headwise.pretrained.adapters.calls import given_bias, made_bias, named, rotation
+from headwise.pretrained.adapters.mechanism import angles, beyond_window, normed
 from headwise.pretrained.model.heads import HeadBucket
 from headwise.pretrained.model.projections import (
     columns_of,
@@ -26,7 +27,8 @@ from headwise.pretrained.model.projections import (
 from headwise.pretrained.model.softmax import at_once, attention_function, one_query_attention
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
-_SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
+_OWN_ARGUMENTS = {"hidden_states", "attention_mask", "past_key_values", "position_embeddings"}
+_OWN_ARGUMENTS |= {"key_value_states", "position_bias", "residual"}
 
 
 class CompressedAttention(nn.Module):
@@ -66,6 +68,9 @@ class CompressedAttention(nn.Module):
             self.q_proj, self.k_proj, self.v_proj = made
         self.o_proj = contexts if site.output_inside else None
         self._keep_parts(site, original)
+        # T5's first layer makes the biases of all: they are returned before the weights.
+        hands_on = hasattr(self, "compute_bias") and "position_bias" in self.argument_names
+        self.hands_bias_on = hands_on
         usual = site.norm is None and not site.cross and not site.position_bias
         self.heads_at_once = at_once(self, site, heads) if usual else None
         refuse_stock(self, site)
@@ -82,7 +87,7 @@ class CompressedAttention(nn.Module):
         """What of the original stays: norms, the table of distances' biases."""
         self.q_norm = original.q_norm if site.norm is not None else None
         self.k_norm = original.k_norm if site.norm is not None else None
-        if site.position_bias:
+        if hasattr(original, "compute_bias"):
             for name, value in vars(original).items():  # T5's compute_bias reads them
                 if not name.startswith("_") and not hasattr(self, name):
                     setattr(self, name, value)
@@ -92,31 +97,31 @@ class CompressedAttention(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
         """What the family's module returns: output and weights (None if not computed)."""
-        named = dict(zip(self.argument_names, args, strict=False)) | kwargs
-        for name, usual in _SYNONYMS.items():
-            if name in named:
-                named[usual] = named.pop(name)
-        hidden_states: Tensor = named.pop("hidden_states")
-        mask, cache = named.pop("attention_mask", None), named.pop("past_key_values", None)
-        rotation = named.pop("position_embeddings", None)
-        source = named.pop("key_value_states", None)
-        bias = named.pop("position_bias", None)
+        given = named(self.argument_names, args, kwargs)
+        turns, bias = rotation(self.site, given), given_bias(self.site, given)
+        hidden_states: Tensor = given["hidden_states"]
+        mask: Tensor | None = given.get("attention_mask")
+        cache: Any = given.get("past_key_values")
+        residual = given.get("residual")  # BLOOM's attention adds it itself
+        options = {name: value for name, value in given.items() if name not in _OWN_ARGUMENTS}
         tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
-        attend = attention_function(self.config, named, tokens, plain)
+        attend = attention_function(self.config, options, tokens, plain)
         if self.heads_at_once is not None and attend is one_query_attention:
             both, value = self._columns(hidden_states)
             made_by = () if self.fused else (self.q_proj, self.k_proj)
-            parts = (both, made_by, value, rotation, cache, mask)
+            parts = (both, made_by, value, turns, cache, mask)
             return self._output(self.heads_at_once.contexts(*parts)), None
         counted = cache is not None and self.site.position_bias
         past = cache.get_seq_length(self.layer_idx) if counted else 0
-        queries, keys, values = self._projected(hidden_states, source, rotation, cache)
-        if self.site.position_bias:
-            bias = self._bias(bias, hidden_states, keys[0].shape[2], past)
-        results = self._attend(attend, queries, keys, values, mask, bias, named)
+        source = given.get("key_value_states")
+        queries, keys, values = self._projected(hidden_states, source, turns, cache)
+        if self.site.position_bias and bias is None:
+            bias = made_bias(self, self.site.heads, hidden_states, keys[0].shape[2], past)
+        results = self._attend(attend, queries, keys, values, mask, bias, options)
         output = self._joined([output for output, _ in results])
+        output = output if residual is None else output + residual
         weights = self._weights([w for _, w in results])
-        if self.site.position_bias and hasattr(self, "has_relative_attention_bias"):  # T5's order
+        if self.hands_bias_on:
             return output, bias, weights
         return output, weights
 
@@ -218,16 +223,6 @@ class CompressedAttention(nn.Module):
             [b.split_heads(part, b.v_dim) for b, part in zip(kinds, value_parts, strict=True)],
         )
 
-    def _bias(self, given: Tensor | None, hidden: Tensor, keys: int, past: int) -> Tensor | None:
-        """Biases of all original heads: other layers, with other heads left, are given them too."""
-        if given is not None or not hasattr(self, "has_relative_attention_bias"):
-            return given
-        if self.has_relative_attention_bias:
-            make: Any = self.compute_bias  # the family's own
-            made: Tensor = make(hidden.shape[1], keys, device=hidden.device, past_seen_tokens=past)
-            return made
-        return hidden.new_zeros(1, self.site.heads, hidden.shape[1], keys)
-
     def _attend(
         self,
         attend: Any,
@@ -243,8 +238,11 @@ class CompressedAttention(nn.Module):
             options["sliding_window"] = site.sliding_window
         if site.soft_cap is not None:
             options["softcap"] = site.soft_cap
-        if bias is not None and not self.all_heads:
-            bias = bias[:, self.query_heads]
+        if site.window_inside:
+            mask = beyond_window(site, queries[0], keys[0], mask)
+        if bias is not None:  # of all original heads: other layers, with others left, share it
+            bias = bias[..., -keys[0].shape[2] :]
+            bias = bias if self.all_heads else bias[:, self.query_heads]
         biases = (
             [None] * len(queries) if bias is None else bias.split([q.shape[1] for q in queries], 1)
         )

@@ -14,9 +14,6 @@ from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.plan.uniform import stock_reason
 
-_BIASED = ("llama", "qwen3", "gemma2", "gemma3_text", "smollm3")
-"""Their configurations can give all four projections a bias (`attention_bias`)."""
-
 
 def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> Any:
     """The uniform plan's result as an ordinary model of the same class."""
@@ -27,10 +24,10 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
     config = copy.deepcopy(model.config)
     config.num_attention_heads = sum(len(group.heads) for group in kept)
     config.head_dim = kept[0].qk_dim
-    by_size = FAMILIES[family].uniform == "sizes"
-    if not by_size:
+    kind = FAMILIES[family].uniform
+    if kind != "sizes":
         config.num_key_value_heads = len(kept)
-    if family in _BIASED:
+    if kind == "biased heads":
         config.attention_bias = True
     smaller = type(model)(config)
     state = {
@@ -38,8 +35,8 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
         for name, tensor in model.state_dict().items()
         if not any(name.startswith(site.path + ".") for site in measurement.sites)
     }
-    fill = _biased_state if family in _BIASED else _whole_heads_state
-    fill = _sized_state if by_size else fill
+    ways = {"heads": _whole_heads_state, "biased heads": _biased_state, "sizes": _sized_state}
+    fill = ways[str(kind)]
     for index, site in enumerate(measurement.sites):
         state |= fill(model, measurement, index, site, plan.layers[index])
     smaller.load_state_dict(state)

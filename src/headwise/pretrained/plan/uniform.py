@@ -74,8 +74,9 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
     uniform = FAMILIES[measurement.identity["model_type"]].uniform
     counts = range(1, site.kv_heads + 1)
     dims = range(1, site.head_dim + 1)
-    if uniform == "heads":
+    if uniform in ("heads", "biased heads"):
         return [(count, site.head_dim, site.head_dim) for count in counts]
     if uniform == "sizes":
         return [(count, dim, dim) for count in counts for dim in dims]
-    return [(site.kv_heads, q, v) for q in dims for v in dims]
+    pair = 2 if any(each.rotary for each in measurement.sites) else 1  # RoPE turns pairs
+    return [(site.kv_heads, q, v) for q in dims if q % pair == 0 for v in dims]
