@@ -23,7 +23,8 @@ from headwise.pretrained.model.projections import (
     output_projection,
     refuse_stock,
 )
-from headwise.pretrained.model.softmax import at_once, attention_function, one_query_attention
+from headwise.pretrained.model.softmax import attention_function, one_query_attention
+from headwise.pretrained.model.token.at_once import at_once
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _SYNONYMS = {"mask": "attention_mask", "layer_past": "past_key_values"}
@@ -101,13 +102,12 @@ class CompressedAttention(nn.Module):
         rotation = named.pop("position_embeddings", None)
         source = named.pop("key_value_states", None)
         bias = named.pop("position_bias", None)
-        tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
-        attend = attention_function(self.config, named, tokens, plain)
+        attend = attention_function(self.config, named, hidden_states, self._plain(mask))
         if self.heads_at_once is not None and attend is one_query_attention:
-            both, value = self._columns(hidden_states)
-            made_by = () if self.fused else (self.q_proj, self.k_proj)
-            parts = (both, made_by, value, rotation, cache, mask)
-            return self._output(self.heads_at_once.contexts(*parts)), None
+            made_by = () if self.fused else (self.q_proj, self.k_proj, self.v_proj)
+            columns = columns_of(made_by or (self.qkv_proj,), hidden_states)
+            contexts = self.heads_at_once.contexts(columns, made_by, rotation, cache, mask)
+            return self._output(contexts), None
         counted = cache is not None and self.site.position_bias
         past = cache.get_seq_length(self.layer_idx) if counted else 0
         queries, keys, values = self._projected(hidden_states, source, rotation, cache)
@@ -119,13 +119,6 @@ class CompressedAttention(nn.Module):
         if self.site.position_bias and hasattr(self, "has_relative_attention_bias"):  # T5's order
             return output, bias, weights
         return output, weights
-
-    def _columns(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys side by side (see `HeadsAtOnce`), and values."""
-        if self.fused:
-            both, value = self.qkv_proj(hidden).split(self.fused_widths, -1)
-            return both, value
-        return columns_of((self.q_proj, self.k_proj), hidden), self.v_proj(hidden)
 
     def _plain(self, mask: Tensor | None) -> bool:
         """Nothing beside scores, and one mask for all heads."""
@@ -160,7 +153,7 @@ class CompressedAttention(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """One product for queries, keys and values of one size; queries and keys turn together."""
         kind = self.kinds[0]
-        both, value = self._columns(hidden_states)
+        both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
         both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
         if self.site.rotary:
             both = kind.rotate_both(both, *angles(self.site, rotation))
