@@ -140,10 +140,10 @@ class CompressedAttention(nn.Module):
         keys = self._heads("key", self.k_proj(origin), self.key_widths)
         values = self._heads("value", self.v_proj(origin), self.value_widths)
         if site.rotary:
-            cos, sin = angles(site, rotation)
-            pairs = list(zip(kinds, queries, keys, strict=True))
-            queries = [kind.rotate(q, cos, sin, kind.num_key_value_groups) for kind, q, _ in pairs]
-            keys = [kind.rotate(k, cos, sin, 1) for kind, _, k in pairs]
+            tables = [kind.tables(*angles(site, rotation)) for kind in kinds]
+            every = list(zip(kinds, queries, keys, tables, strict=True))
+            queries = [kind.rotate(query, *table) for kind, query, _, table in every]
+            keys = [kind.rotate(key, *table) for kind, _, key, table in every]
         if cache is not None:
             keys, values = self._cached(cache, keys, values)
         return queries, keys, values
@@ -156,7 +156,7 @@ class CompressedAttention(nn.Module):
         both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
         both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
         if self.site.rotary:
-            both = kind.rotate_both(both, *angles(self.site, rotation))
+            both = kind.rotate(both, *kind.tables(*angles(self.site, rotation)))
         query, key = both.split([both.shape[1] - kind.count, kind.count], 1)
         if cache is not None:
             (key,), (value,) = self._cached(cache, [key], [value])
@@ -259,15 +259,8 @@ class CompressedAttention(nn.Module):
         return results
 
     def _joined(self, outputs: list[Tensor]) -> Tensor:
-        contexts = [
-            output[..., : kind.v_dim].flatten(2)
-            for kind, output in zip(self.kinds, outputs, strict=True)
-        ]
-        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
-        real = self.kinds[0]._buffers["context_columns"]
-        if real is not None:
-            context = context.index_select(-1, real)
-        return self._output(context)
+        contexts = [kind.contexts(output) for kind, output in zip(self.kinds, outputs, strict=True)]
+        return self._output(contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1))
 
     def _output(self, context: Tensor) -> Tensor:
         if self.o_proj is None:

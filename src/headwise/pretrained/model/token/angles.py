@@ -16,6 +16,10 @@ class _Made(NamedTuple):
     head_dim: int
     table: Tensor
 
+    def serves(self, site: AttentionSite, cos: Tensor) -> bool:
+        same = (self.scaling, self.head_dim) == (site.scaling, site.head_dim)
+        return same and self.of() is cos
+
 
 _last: _Made | None = None
 
@@ -31,11 +35,10 @@ def angle_table(site: AttentionSite, rotation: tuple[Tensor, Tensor]) -> Tensor:
     A forward pass gives all its layers the same cosines, so the table is made in the first of them.
     """
     global _last
-    cos, known = rotation[0], _last
     if torch.compiler.is_compiling():
         return _written(site, rotation)
-    same = known is not None and known.of() is cos
-    if known is None or not same or (known.scaling, known.head_dim) != (site.scaling, site.head_dim):
+    cos, known = rotation[0], _last
+    if known is None or not known.serves(site, cos):
         known = _Made(weakref.ref(cos), site.scaling, site.head_dim, _written(site, rotation))
         _last = known
     return known.table
