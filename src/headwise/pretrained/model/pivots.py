@@ -39,9 +39,9 @@ class Pivoted(nn.Sequential):
         pivots = nn.functional.linear(inputs, first.weight, first.bias)
         itself = torch.eye(rank, dtype=pivots.dtype, device=pivots.device)
         rows = torch.cat([itself, others.weight]).index_select(0, self.order)
-        if others.bias is None:
-            return nn.functional.linear(pivots, rows)
-        bias = torch.cat([others.bias.new_zeros(rank), others.bias]).index_select(0, self.order)
+        bias = cast("Tensor | None", others.bias)
+        if bias is not None:
+            bias = torch.cat([bias.new_zeros(rank), bias]).index_select(0, self.order)
         return nn.functional.linear(pivots, rows, bias)
 
     def parts(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
