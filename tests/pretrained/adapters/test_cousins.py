@@ -41,6 +41,14 @@ def generated(model: Any, batch: dict[str, torch.Tensor], cache: bool) -> torch.
     return made
 
 
+@torch.no_grad()
+def one_after_the_others(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """What the last token gives, the others being in the cache."""
+    past = model(input_ids=ids[:, :-1], use_cache=True).past_key_values
+    found: torch.Tensor = model(input_ids=ids[:, -1:], past_key_values=past).logits[:, -1]
+    return found
+
+
 @pytest.mark.parametrize("name", sorted(COUSINS))
 def test_a_family_is_described_cut_saved_and_opened(name: str, tmp_path: Path) -> None:
     model = small_model(name)
@@ -71,6 +79,10 @@ def test_a_family_is_described_cut_saved_and_opened(name: str, tmp_path: Path) -
     start = {key: ids[:2, :11] for key, ids in batch.items()}
     if model.can_generate():
         assert torch.equal(generated(narrow, start, True), generated(narrow, start, False))
+        if not model.config.is_encoder_decoder:
+            last = one_after_the_others(narrow, start["input_ids"])
+            whole = outputs(narrow, start)[:, -1]
+            torch.testing.assert_close(last, whole, rtol=1e-4, atol=1e-5)
     expected = outputs(narrow, batch)
     narrow.set_attn_implementation("eager")
     torch.testing.assert_close(outputs(narrow, batch), expected, rtol=1e-4, atol=1e-5)

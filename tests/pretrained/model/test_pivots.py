@@ -34,8 +34,9 @@ def test_a_product_is_the_same_with_an_identity_in_it(bias: bool, deficient: boo
     state |= {f"{index}.bias": part.bias for index, part in enumerate(parts) if bias}
     assert order is not None
     module.load_state_dict(state | {"order": order})
-    x = random(3, 12)
-    torch.testing.assert_close(module(x), torch.nn.functional.linear(x, wide @ thin, shift))
+    for tokens in (3, 9):  # fewer than the rank, and more
+        x = random(tokens, 12)
+        torch.testing.assert_close(module(x), torch.nn.functional.linear(x, wide @ thin, shift))
     assert sum(p.numel() for p in module.parameters()) == 5 * (12 + 17 - 5) + 17 * bias
 
 

@@ -93,6 +93,45 @@ def test_heads_of_unequal_sizes_at_once_are_those_one_after_the_other(family: st
     torch.testing.assert_close(both[0], both[1], atol=1e-5, rtol=1e-4)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_many_texts_together_are_each_of_them_alone(family: str) -> None:
+    """Heads of unequal sizes are put side by side in other ways if there are many tokens."""
+    model, _, measurement = measured(family)
+    plan = make_plan(measurement, Budget(0.5))
+    layers = tuple(
+        LayerShape(
+            groups=tuple(
+                replace(group, v_dim=(3, 8, 5)[i % 3])
+                for i, group in enumerate(full_shape(site).groups)
+            ),
+            padded=True,
+        )
+        for site in measurement.sites
+    )
+    smaller = apply_plan(model, measurement, replace(plan, layers=layers)).eval()
+    texts = torch.randint(4, 98, (8, 40), generator=torch.Generator().manual_seed(7))
+    alone = torch.cat([smaller(input_ids=text[None]).logits for text in texts])
+    torch.testing.assert_close(smaller(input_ids=texts).logits, alone, atol=1e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_models_that_take_turns_do_not_mix_up_their_angles() -> None:
+    """All layers of a pass share a table of angles, and another model's pass has another."""
+    plans = [(measured(name), Budget(0.5, "cache")) for name in ("llama", "phi")]
+    models = [
+        apply_plan(known.model, known.measurement, make_plan(known.measurement, budget)).eval()
+        for known, budget in plans
+    ]
+    ids = torch.tensor([[5, 9, 17, 40, 8]])
+    whole = [model(input_ids=ids).logits for model in models]
+    caches = [model(input_ids=ids[:, :1], use_cache=True).past_key_values for model in models]
+    for place in range(1, 5):
+        for model, cache, expected in zip(models, caches, whole, strict=True):
+            found = model(input_ids=ids[:, place : place + 1], past_key_values=cache).logits
+            torch.testing.assert_close(found[:, 0], expected[:, place], atol=1e-5, rtol=1e-4)
+
+
 def test_a_model_used_for_inference_still_has_gradients() -> None:
     model, material, measurement = measured("llama")
     smaller = shrunk(model, material, "cache", 0.5, measurement).model.eval()

@@ -72,9 +72,14 @@ def angles(
 
 def turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """RoPE: coordinate i and i + size / 2 turn together; in the precision that the heads have
-    (OLMo 2 gives cosines in single precision whatever the model has)."""
-    first, second = heads.chunk(2, dim=-1)
-    return (heads * cos + torch.cat((-second, first), dim=-1) * sin).to(heads.dtype)
+    (OLMo 2 gives cosines in single precision whatever the model has).
+
+    Of many tokens the cost is to go through memory, so the two halves are added in place."""
+    half, result = heads.shape[-1] // 2, heads * cos
+    first, second = heads.to(result.dtype).chunk(2, dim=-1)
+    result[..., :half].addcmul_(second, sin[..., :half], value=-1)
+    result[..., half:].addcmul_(first, sin[..., half:])
+    return result.to(heads.dtype)
 
 
 def capped(scores: Tensor, cap: float | None) -> Tensor:

@@ -24,7 +24,8 @@ from headwise.pretrained.model.projections import (
     output_projection,
     refuse_stock,
 )
-from headwise.pretrained.model.softmax import at_once, attention_function, one_query_attention
+from headwise.pretrained.model.softmax import attention_function, one_query_attention
+from headwise.pretrained.model.token.at_once import at_once
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _OWN_ARGUMENTS = {"hidden_states", "attention_mask", "past_key_values", "position_embeddings"}
@@ -71,8 +72,8 @@ class CompressedAttention(nn.Module):
         # T5's first layer makes the biases of all: they are returned before the weights.
         hands_on = hasattr(self, "compute_bias") and "position_bias" in self.argument_names
         self.hands_bias_on = hands_on
-        usual = site.norm is None and not site.cross and not site.position_bias
-        self.heads_at_once = at_once(self, site, heads) if usual else None
+        unusual = site.norm is not None or site.cross or site.position_bias or site.window_inside
+        self.heads_at_once = None if unusual else at_once(self, site, heads)
         refuse_stock(self, site)
 
     def _order_heads(self, layout: LayerLayout) -> None:
@@ -104,13 +105,12 @@ class CompressedAttention(nn.Module):
         cache: Any = given.get("past_key_values")
         residual = given.get("residual")  # BLOOM's attention adds it itself
         options = {name: value for name, value in given.items() if name not in _OWN_ARGUMENTS}
-        tokens, plain = hidden_states.unsqueeze(1), self._plain(mask)
-        attend = attention_function(self.config, options, tokens, plain)
+        attend = attention_function(self.config, options, hidden_states, self._plain(mask))
         if self.heads_at_once is not None and attend is one_query_attention:
-            both, value = self._columns(hidden_states)
-            made_by = () if self.fused else (self.q_proj, self.k_proj)
-            parts = (both, made_by, value, turns, cache, mask)
-            return self._output(self.heads_at_once.contexts(*parts)), None
+            made_by = () if self.fused else (self.q_proj, self.k_proj, self.v_proj)
+            columns = columns_of(made_by or (self.qkv_proj,), hidden_states)
+            contexts = self.heads_at_once.contexts(columns, made_by, turns, cache, mask)
+            return self._output(contexts), None
         counted = cache is not None and self.site.position_bias
         past = cache.get_seq_length(self.layer_idx) if counted else 0
         source = given.get("key_value_states")
@@ -124,13 +124,6 @@ class CompressedAttention(nn.Module):
         if self.hands_bias_on:
             return output, bias, weights
         return output, weights
-
-    def _columns(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys side by side (see `HeadsAtOnce`), and values."""
-        if self.fused:
-            both, value = self.qkv_proj(hidden).split(self.fused_widths, -1)
-            return both, value
-        return columns_of((self.q_proj, self.k_proj), hidden), self.v_proj(hidden)
 
     def _plain(self, mask: Tensor | None) -> bool:
         """Nothing beside scores, and one mask for all heads."""
@@ -152,10 +145,10 @@ class CompressedAttention(nn.Module):
         keys = self._heads("key", self.k_proj(origin), self.key_widths)
         values = self._heads("value", self.v_proj(origin), self.value_widths)
         if site.rotary:
-            cos, sin = angles(site, rotation)
-            pairs = list(zip(kinds, queries, keys, strict=True))
-            queries = [kind.rotate(q, cos, sin, kind.num_key_value_groups) for kind, q, _ in pairs]
-            keys = [kind.rotate(k, cos, sin, 1) for kind, _, k in pairs]
+            tables = [kind.tables(*angles(site, rotation)) for kind in kinds]
+            every = list(zip(kinds, queries, keys, tables, strict=True))
+            queries = [kind.rotate(query, *table) for kind, query, _, table in every]
+            keys = [kind.rotate(key, *table) for kind, _, key, table in every]
         if cache is not None:
             keys, values = self._cached(cache, keys, values)
         return queries, keys, values
@@ -165,10 +158,10 @@ class CompressedAttention(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """One product for queries, keys and values of one size; queries and keys turn together."""
         kind = self.kinds[0]
-        both, value = self._columns(hidden_states)
+        both, value = self.qkv_proj(hidden_states).split(self.fused_widths, -1)
         both, value = kind.split_heads(both, kind.qk_dim), kind.split_heads(value, kind.v_dim)
         if self.site.rotary:
-            both = kind.rotate_both(both, *angles(self.site, rotation))
+            both = kind.rotate(both, *kind.tables(*angles(self.site, rotation)))
         query, key = both.split([both.shape[1] - kind.count, kind.count], 1)
         if cache is not None:
             (key,), (value,) = self._cached(cache, [key], [value])
@@ -264,15 +257,8 @@ class CompressedAttention(nn.Module):
         return results
 
     def _joined(self, outputs: list[Tensor]) -> Tensor:
-        contexts = [
-            output[..., : kind.v_dim].flatten(2)
-            for kind, output in zip(self.kinds, outputs, strict=True)
-        ]
-        context = contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
-        real = self.kinds[0]._buffers["context_columns"]
-        if real is not None:
-            context = context.index_select(-1, real)
-        return self._output(context)
+        contexts = [kind.contexts(output) for kind, output in zip(self.kinds, outputs, strict=True)]
+        return self._output(contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1))
 
     def _output(self, context: Tensor) -> Tensor:
         if self.o_proj is None:

@@ -8,6 +8,8 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.adapters.mechanism import turned
 from headwise.pretrained.plan.shapes import Bucket, LayerShape, pad_columns
 
+_MANY = 256  # tokens, from which on a copy a head is quicker than one call that gathers columns
+
 
 class HeadBucket(nn.Module):
     """Heads of one shape. Holds what transformers' attention functions ask of a module."""
@@ -32,6 +34,7 @@ class HeadBucket(nn.Module):
         self._pad("query", [d for d in keys for _ in range(bucket.queries)], wide)
         self._pad("key", keys, wide)
         self._pad("value", values, bucket.v_dim)
+        self.value_sizes = values
         by_query = [dim for dim in values for _ in range(bucket.queries)]
         places = pad_columns(by_query, bucket.v_dim)
         real = [place for place, column in enumerate(places) if column < sum(by_query)]
@@ -58,9 +61,24 @@ class HeadBucket(nn.Module):
     ) -> Float[Tensor, "b h t dim"]:
         """New tokens' columns split into heads, zeros where a head is smaller than the largest."""
         columns = self._buffers[f"{role}_columns"]
-        if columns is not None:
+        if columns is not None and role == "value" and flat.shape[:-1].numel() >= _MANY:
+            heads = flat.split(self.value_sizes, -1)
+            filled = [nn.functional.pad(head, (0, dim - head.shape[-1])) for head in heads]
+            flat = torch.cat(filled, -1)
+        elif columns is not None:
             flat = nn.functional.pad(flat, (0, 1)).index_select(-1, columns)
         return self.split_heads(flat, dim)
+
+    def contexts(self, output: Float[Tensor, "b t h dim"]) -> Float[Tensor, "b t width"]:
+        """What heads put out, side by side, without what padding gave."""
+        columns, heads = self._buffers["context_columns"], output[..., : self.v_dim]
+        if columns is None:
+            return heads.flatten(2)
+        if output.shape[:2].numel() < _MANY:
+            return heads.flatten(2).index_select(-1, columns)
+        sizes = [size for size in self.value_sizes for _ in range(self.num_key_value_groups)]
+        pairs = zip(heads.unbind(2), sizes, strict=True)
+        return torch.cat([head[..., :size] for head, size in pairs], -1)
 
     def split_heads(self, flat: Float[Tensor, "b t width"], dim: int) -> Float[Tensor, "b h t dim"]:
         """Columns split into heads of one size."""
@@ -102,15 +120,21 @@ class HeadBucket(nn.Module):
         real, imaginary = self.query_gains.unsqueeze(1).chunk(2, dim=-1)
         return turned(heads, torch.cat([real, real], -1), torch.cat([imaginary, imaginary], -1))
 
-    def rotate(
-        self, heads: Float[Tensor, "b h t dim"], cos: Tensor, sin: Tensor, repeat: int
-    ) -> Float[Tensor, "b h t dim"]:
-        """RoPE with each kept pair's own frequency; cos and sin are (b, t, head_dim)."""
-        columns = self._columns(repeat)
+    def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines (b, heads, t, dim) of kept pairs, from (b, t, head_dim) of all; of one
+        head, if it is that of all."""
+        columns = self._buffers["rotary_columns"]
         if columns is None:
-            return turned(heads, cos.unsqueeze(1), sin.unsqueeze(1))
-        return turned(heads, *(table[..., columns].transpose(1, 2) for table in (cos, sin)))
+            return cos.unsqueeze(1), sin.unsqueeze(1)
+        taken = (table.index_select(-1, columns.flatten()) for table in (cos, sin))
+        first, second = (self.split_heads(table, self.qk_dim) for table in taken)
+        return first, second
 
-    def rotate_both(self, heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """RoPE on queries and keys side by side, of a fused layer."""
-        return self.rotate(heads, cos, sin, 1)
+    def rotate(
+        self, heads: Float[Tensor, "b h t dim"], cos: Tensor, sin: Tensor
+    ) -> Float[Tensor, "b h t dim"]:
+        """RoPE with each kept pair's own frequency; queries of a key head have that head's."""
+        if cos.shape[1] in (1, heads.shape[1]):
+            return turned(heads, cos, sin)
+        grouped = torch.unflatten(heads, 1, (cos.shape[1], -1))
+        return turned(grouped, cos.unsqueeze(2), sin.unsqueeze(2)).flatten(1, 2)

@@ -57,20 +57,21 @@ def output_projection(site: AttentionSite, layout: LayerLayout) -> nn.Module:
 
 def columns_of(projections: tuple[nn.Module, ...], inputs: Tensor) -> Tensor:
     """What these give, side by side; `order_of` says where each column is found."""
-    parts = (p.parts(inputs) if isinstance(p, Pivoted) else (p(inputs),) for p in projections)
-    return torch.cat([part for of_one in parts for part in of_one], -1)
+    parts = list[Tensor]()
+    for made_by in projections:
+        parts += made_by.parts(inputs) if isinstance(made_by, Pivoted) else (made_by(inputs),)
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 
 
-def order_of(projections: tuple[nn.Module, ...], widths: list[int]) -> Tensor | None:
-    """The place of each column in `columns_of`; None: its own."""
-    if not any(isinstance(p, Pivoted) for p in projections):
-        return None
-    starts = [sum(widths[:index]) for index in range(len(widths))]
-    orders = [
-        p.order if isinstance(p, Pivoted) else torch.arange(width)
-        for p, width in zip(projections, widths, strict=True)
-    ]
-    return torch.cat([start + order for start, order in zip(starts, orders, strict=True)])
+def order_of(projections: tuple[nn.Module, ...], widths: list[int]) -> Tensor:
+    """The place of each column, of so many a projection, in `columns_of`; of none, its own."""
+    orders, start = [torch.arange(0)], 0
+    for index, width in enumerate(widths):
+        made_by = projections[index] if projections else None
+        own = made_by.order if isinstance(made_by, Pivoted) else torch.arange(width)
+        orders.append(start + own)
+        start += width
+    return torch.cat(orders)
 
 
 def refuse_stock(attention: nn.Module, site: AttentionSite) -> None:
