@@ -57,7 +57,9 @@ def test_a_family_is_described_cut_saved_and_opened(name: str, tmp_path: Path) -
     batch = material.held_out[0]
     expected = outputs(model, batch)
     same = apply_plan(model, measurement, make_plan(measurement, Budget(1.0)))
-    torch.testing.assert_close(outputs(same, batch), expected, rtol=1e-4, atol=1e-5)
+    # Tiny Gemma's own rounding is 1e-4, of outputs up to 14: 1e-5 is of the largest output.
+    atol = 1e-5 * float(expected.abs().max().clamp(min=1))
+    torch.testing.assert_close(outputs(same, batch), expected, rtol=1e-4, atol=atol)
 
     plan = make_plan(measurement, Budget(0.5))
     half = compress(model, text=material, plan=plan, measurement=measurement, time_it=False)
