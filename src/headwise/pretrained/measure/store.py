@@ -23,7 +23,7 @@ from headwise.core.files import appearing
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
-_FORMAT = 4  # of the files, and of what is measured: raise it when either changes
+_FORMAT = 5  # of the files, and of what is measured: raise it when either changes
 _KEPT = 12  # measurements; the oldest goes first
 _SECONDS = 60.0  # between two writes of unfinished sums
 
