@@ -34,14 +34,17 @@ def plain_pass(model: Any, batches: list[dict[str, torch.Tensor]]) -> None:
     model.zero_grad(set_to_none=True)
 
 
-def predicts(model: Any, measurement: Measurement, batches: list[Any], count: int) -> float:
-    """Rank correlation of importance with the true damage of replacing a head by its mean."""
+def predicts(
+    model: Any, measurement: Measurement, batches: list[Any], count: int
+) -> tuple[float, float | None]:
+    """Rank correlation of importance with the true damage of replacing a head by its mean, and of
+    that damage with the one on as much other text."""
     heads = all_heads(measurement)
     rng = np.random.default_rng(0)
     some = [heads[index] for index in rng.permutation(len(heads))[:count]]
     true = removal_losses(model, measurement, batches, some)
     said = [measurement.curves[layer].removal[head] for layer, head in some]
-    return float(stats.spearmanr(said, true).statistic)
+    return float(stats.spearmanr(said, true.losses).statistic), true.agreement
 
 
 def main() -> None:
@@ -65,8 +68,9 @@ def main() -> None:
     )
     if options.heads:
         batches = few_tokens(material.held_out, 4096, 1024)
-        rank = predicts(model, measurement, batches, options.heads)
+        rank, sure = predicts(model, measurement, batches, options.heads)
         print(f"importance against the truth, {options.heads} heads: rank correlation {rank:.3f}")
+        print(f"the truth against that on as much other text: {sure or float('nan'):.3f}")
 
 
 if __name__ == "__main__":

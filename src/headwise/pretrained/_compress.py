@@ -80,8 +80,9 @@ def compress(
     - `keep`: the fraction of attention parameters to keep;
     - `kv_bytes`: bytes of key–value cache a token;
     - `plan`: of an earlier compression, or an allocation of `headwise.plan`; a file or an object;
-    - `max_loss` alone: the smallest model whose damage is at most that much. With another goal it
-      is the quality gate: above it, `Compressed.passed` is False and nothing is written.
+    - `max_loss` alone: the smallest model whose damage is at most that much even at the upper end
+      of its 95 % interval. With another goal it is the quality gate: with a damage above it,
+      `Compressed.passed` is False and nothing is written.
 
     `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
     `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head

@@ -110,27 +110,29 @@ def inspect(
         part = part_of(on_progress, split[1], split[2])
         held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
         sizes = losses_by_size(subject.model, measurement, held_out, part)
+        removed = None
         if exact:
             batches = few_tokens(material.held_out, *_REMOVED)
             part = part_of(on_progress, split[2], 1.0)
             every = all_heads(measurement)
-            heads["importance_measured"] = removal_losses(
-                subject.model, measurement, batches, every, part
-            )
+            removed = removal_losses(subject.model, measurement, batches, every, part)
+            heads["importance_measured"] = removed.losses
         profiles = _profiles(subject, measurement, watches, watched)
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])
     objective = measurement.objective
+    agreement = None if removed is None else removed.agreement
     inspection = Inspection(
         name=subject.name,
         heads=heads,
         errors=errors,
         sizes=sizes,
-        findings=findings(heads, errors, measurement.sites[0].head_dim),
+        findings=findings(heads, errors, measurement.sites[0].head_dim, agreement),
         unit=objective.unit,
         objective=objective.name,
         calibration=describe(material),
         warnings=list(material.warnings),
         profiles=profiles,
+        agreement=agreement,
     )
     if report is not None:
         inspection.report(report)

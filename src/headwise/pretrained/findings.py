@@ -5,13 +5,16 @@ import pandas as pd
 from scipy import stats
 
 
-def findings(heads: pd.DataFrame, errors: pd.DataFrame, head_dim: int) -> list[str]:
-    """What an engineer would want to be told first."""
+def findings(
+    heads: pd.DataFrame, errors: pd.DataFrame, head_dim: int, agreement: float | None = None
+) -> list[str]:
+    """What an engineer would want to be told first; `agreement` is that of measured importance."""
     return [
         *_sizes(heads, head_dim),
         _by_depth(heads, errors),
         _by_length(errors),
         _importance(heads),
+        *_sureness(heads, agreement),
         _redundancy(heads),
     ]
 
@@ -103,6 +106,18 @@ def _importance(heads: pd.DataFrame) -> str:
         f"{int(most['layer'])} head {int(most['head'])}, least: layer {int(least['layer'])} head "
         f"{int(least['head'])}"
     )
+
+
+def _sureness(heads: pd.DataFrame, agreement: float | None) -> list[str]:
+    """How far the order of measured importances, and of the estimates, can be trusted."""
+    if agreement is None:
+        return []
+    said = float(stats.spearmanr(heads["importance"], heads["importance_measured"]).statistic)
+    return [
+        "as much other text would rank the heads' measured importances like this one to about "
+        f"{agreement:.2f} (rank correlation, from the text's halves); gradients alone rank them "
+        f"like that to {said:.2f}"
+    ]
 
 
 def _redundancy(heads: pd.DataFrame) -> str:

@@ -26,6 +26,7 @@ class Inspection(Shown):
     calibration: str
     warnings: list[str] = field(default_factory=list)
     profiles: HeadProfiles = field(default_factory=HeadProfiles)
+    agreement: float | None = None  # rank correlation of measured importance on as much other text
 
     @property
     def title(self) -> str:
@@ -82,6 +83,7 @@ class Inspection(Shown):
             "heads": self.heads.to_dict("records"),
             "errors": self.errors.to_dict("records"),
             "sizes": self.sizes.astype(object).where(self.sizes.notna(), None).to_dict("records"),
+            "importance_agreement": self.agreement,
             "findings": self.findings,
             "warnings": self.warnings,
         }

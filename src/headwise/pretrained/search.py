@@ -1,4 +1,8 @@
-"""The smallest model that loses no more than allowed, by bisection."""
+"""The smallest model that loses no more than allowed, by bisection.
+
+Of many sizes the smallest that passes is one whose text was kind to it, and other text will be less
+so. Therefore the upper end of the damage's interval has to pass, not the damage.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +45,8 @@ def smallest_plan(
         except InputError:  # less than the least that the model can keep
             return False
         on_progress(done / (_STEPS + 1 + _MORE_STEPS), "searching for the smallest model")
-        return quality(model, smaller, measurement.objective, sample).damage <= limit
+        found = quality(model, smaller, measurement.objective, sample)
+        return (found.damage if found.high is None else found.high) <= limit
 
     some, every = Sample(material.held_out[::2], "", material.documents[::2]), material.samples[0]
     share = _smallest_share(lambda share: passes(share, some), 0.05, _STEPS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy import stats
 from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
@@ -128,16 +129,23 @@ class _Check:
             queries=queries,
             query_factor=factors["query"],
             key_factor=factors["key"],
-            removal=removal_losses(reductions.moments).numpy(),
+            removal=removal_losses(reductions.moments),
         )
 
 
-def removal_losses(moments: LayerMoments) -> Float[Tensor, " heads"]:
-    """What replacing a head's context by its mean μ costs: ½ E[(Σ (c − μ)·g)²], the sum over a
-    stretch of tokens (see `moments`)."""
-    mean = moments.context_mean
-    direction = torch.cat([-torch.ones_like(mean[:, :1]), mean], dim=1)
-    return (torch.einsum("hi,hij,hj->h", direction, moments.gate, direction) / 2).clamp(min=0)
+def removal_losses(moments: LayerMoments) -> Float[np.ndarray, " heads"]:
+    """What replacing a head's context by its mean costs: ½ σ² of the score's change a stretch.
+
+    σ² is that of the normal change s with the E[log(1 + s²)] that was seen: E[s²] if s is normal,
+    and hardly moved by a few stretches whose gradients promise far too much (see `moments`).
+    """
+    normal = stats.norm.ppf((np.arange(4096) + 0.5) / 4096)
+    variances = np.geomspace(1e-9, 1e12, 200)
+    known = np.log1p(np.outer(variances, normal**2)).mean(1)
+    seen = moments.change.numpy()
+    between = np.interp(np.log(np.maximum(seen, known[0])), np.log(known), np.log(variances))
+    variance = np.where(seen > known[0], np.exp(between), seen)  # of a tiny s, log(1 + s²) = s²
+    return np.asarray(variance / 2 * float(moments.stretches))
 
 
 def corrected(predicted: Curve, levels: list[int], measured: Float[np.ndarray, " levels"]) -> Curve:

@@ -1,15 +1,25 @@
 """What removing a head costs, measured: its context is replaced by its mean, all else as it is."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from scipy import stats
 from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.text.calibration import to_device
+
+
+class Removals(NamedTuple):
+    """What removing each of some heads costs, and how surely that ranks them."""
+
+    losses: Float[np.ndarray, " heads"]  # the objective's unit
+    agreement: float | None  # rank correlation with as much other text; None: cannot be told
 
 
 @torch.no_grad()
@@ -19,9 +29,10 @@ def removal_losses(
     batches: list[dict[str, Tensor]],
     heads: list[tuple[int, int]],
     on_progress: OnProgress = quiet,
-) -> list[float]:
-    """Damage of replacing each of these (layer, head), alone, by its mean; the objective's unit."""
-    damage, units, done = [0.0] * len(heads), 0.0, 0
+) -> Removals:
+    """Damage of replacing each of these (layer, head), alone, by its mean."""
+    damage: list[list[Tensor]] = [[] for _ in heads]  # by sequence
+    units, done = [], 0
     for inputs in to_device(batches, next(model.parameters()).device):
         blocks = EarlierBlocks(model, measurement.sites, inputs)
         for index, (layer, head) in enumerate(heads):
@@ -35,11 +46,23 @@ def removal_losses(
                 compared = measurement.objective.compare(blocks.original, changed, inputs)
             finally:
                 handle.remove()
-            damage[index] += float(compared.damage.sum())
+            damage[index].append(compared.damage.cpu())
             done += 1
             on_progress(done / len(heads) / len(batches), "removing heads one by one")
-        units += float(compared.units.sum())
-    return [each / units for each in damage]
+        units.append(compared.units.cpu())
+    by_sequence = torch.stack([torch.cat(each) for each in damage]).double().numpy()
+    whole = torch.cat(units).double().numpy()
+    return Removals(by_sequence.sum(1) / whole.sum(), _agreement(by_sequence))
+
+
+def _agreement(damage: Float[np.ndarray, "heads sequences"]) -> float | None:
+    """From the rank correlation r of two halves, that of two wholes: 2r/(1 + r), after Spearman and
+    Brown."""
+    halves = damage[:, ::2].sum(1), damage[:, 1::2].sum(1)
+    if len(damage) < 3 or any(np.ptp(half) == 0 for half in halves):
+        return None
+    between = float(stats.spearmanr(*halves).statistic)
+    return 2 * between / (1 + between) if between > 0 else between
 
 
 def all_heads(measurement: Measurement) -> list[tuple[int, int]]:

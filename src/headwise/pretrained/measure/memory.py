@@ -23,7 +23,7 @@ def sums_ceiling(model: Any, gigabytes: float | None) -> int:
 
 def statistics_bytes(site: AttentionSite) -> int:
     """Memory of one layer's sums (float64)."""
-    head = 6 * site.heads * (site.head_dim + 1) ** 2
+    head = 5 * site.heads * site.head_dim**2
     rows, keys = site.heads * site.head_dim, site.kv_heads * site.head_dim
     head += site.hidden**2 + rows**2
     if not site.rotary:

@@ -7,12 +7,12 @@ is kept, so memory does not grow with the data.
 The sums, per query head unless said otherwise (g_y is the gradient of the objective's score with
 respect to y, so E[g gᵀ] is its curvature at y):
 
-- context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ], and E[v vᵀ] of the vector
-  v = (Σ c·g_c, Σ g_c), both sums over a stretch of a few tokens: the head's gate there. Replacing c
-  by its mean μ in a stretch changes the score by (−1, μ)·v, so half of that's square is what
-  removal costs. (Over a whole sequence it would be that too, and noisy: a sequence gives one
-  number. Over single tokens it leaves out that the changes of neighbours add up.) Of Σ c·g_c over
-  sequences the mean size and square, for methods that score heads by them;
+- context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ]. Replacing c by its mean μ in a
+  stretch of tokens changes the score by s = Σ (μ − c)·g_c, and half of the square of a small s is
+  what that costs. Of a large one it is not: the gradient at a first token, on which later layers
+  rest, may promise many times what happens, and a few such stretches would be most of E[s²]. So
+  E[log(1 + s²)] is kept, with the mean of what was seen so far as μ. Of Σ c·g_c over sequences the
+  mean size and square, for methods that score heads by them;
 - query q: E[q qᵀ], E[g_q g_qᵀ]. By the chain rule g_q = scale · Σ_j g_ij k_j over the score's
   gradients g_ij, and these sum to zero over j: moments of g_q are moments of the keys, weighted by
   sensitivity and centred, as the softmax's invariance asks;
@@ -44,7 +44,7 @@ from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.text.calibration import to_device
 
 NOTHING_KEPT = Kept(None)
-_STRETCH = 8  # tokens
+_STRETCH = 128  # tokens: the changes of neighbours add up, and a sequence gives several numbers
 
 
 @dataclass
@@ -54,7 +54,8 @@ class LayerMoments:
     context_mean: Float[Tensor, "heads dim"]
     context: Float[Tensor, "heads dim dim"]
     context_gradient: Float[Tensor, "heads dim dim"]
-    gate: Float[Tensor, "heads gate gate"]
+    change: Float[Tensor, " heads"]  # E log(1 + s²) a stretch
+    stretches: Float[Tensor, ""]  # a unit
     query: Float[Tensor, "heads dim dim"]
     query_gradient: Float[Tensor, "heads dim dim"]
     gain: Float[Tensor, "groups gains gains"] | None
@@ -166,8 +167,10 @@ class _Sums(Sums):
             self.add("context_gradient", by_head.mT @ by_head)
             self._add_felt("felt_context", context, by_head)
             products = (context * by_head).sum(-1, keepdim=True)
-            gate = _by_stretch(torch.cat([products, by_head], dim=-1), sequences)
-            self.add("gate", gate.mT @ gate)
+            mean = (self.totals["context_mean"] / self.tokens).to(by_head).unsqueeze(-1)
+            change = _by_stretch(products - by_head @ mean, sequences)
+            self.add("change", change.square().log1p().sum((1, 2)))
+            self.add("stretches", torch.tensor(change.shape[1]))
             whole = torch.unflatten(products, 1, (sequences, -1)).sum((2, 3))
             self.add("gate_size", whole.abs().sum(-1))
             self.add("gate_square", whole.square().sum(-1))
@@ -190,7 +193,8 @@ class _Sums(Sums):
             context_mean=mean("context_mean", tokens),
             context=mean("context", tokens),
             context_gradient=mean("context_gradient", units),
-            gate=mean("gate", units),
+            change=self.totals["change"] / self.totals["stretches"],
+            stretches=mean("stretches", units),
             query=mean("query", tokens),
             query_gradient=mean("query_gradient", units),
             gain=mean("gain", units) if rotary else None,

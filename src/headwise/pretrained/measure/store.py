@@ -24,7 +24,7 @@ from headwise.core.files import appearing
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
-_FORMAT = 4  # of the files, and of what is measured: raise it when either changes
+_FORMAT = 5  # of the files, and of what is measured: raise it when either changes
 _KEPT = 12  # measurements, and as many that were stopped or killed; the oldest goes first
 _FILES = ("*.measurement.safetensors", "*.sums-*.safetensors", ".writing-*")
 _SECONDS = 60.0  # between two writes of unfinished sums

@@ -1,0 +1,86 @@
+"""What removing a head costs: estimated from gradients, and measured."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from small_models import measured
+
+from headwise.pretrained import inspect
+from headwise.pretrained.measure import curves, importance
+from headwise.pretrained.measure.importance import all_heads
+
+
+def estimated(changes: np.ndarray) -> np.ndarray:
+    """What is said of heads whose removal changes the scores of stretches so; two units each."""
+    moments = measured("llama").measurement.reductions[0].moments
+    seen = torch.from_numpy(np.log1p(changes**2).mean(1))
+    return curves.removal_losses(replace(moments, change=seen, stretches=torch.tensor(0.5)))
+
+
+def test_the_estimate_is_half_the_variance_of_normal_changes_whatever_their_size() -> None:
+    sizes = np.geomspace(1e-7, 1e3, 9)
+    changes = np.random.default_rng(0).standard_normal((9, 40_000)) * sizes[:, None]
+    np.testing.assert_allclose(estimated(changes), 0.5 * sizes**2 / 2, rtol=0.05)
+
+
+def test_a_few_stretches_whose_gradients_promise_too_much_do_not_decide() -> None:
+    changes = np.random.default_rng(0).standard_normal((9, 4000)) * np.geomspace(0.1, 3, 9)[:, None]
+    plain = estimated(changes)
+    changes[0, :40] = 1e3  # a mean square of 10,000, a million times what it was
+    assert plain[0] < estimated(changes)[0] < plain[5]  # whose mean square is 0.7
+
+
+def test_a_change_of_nothing_costs_nothing() -> None:
+    assert not estimated(np.zeros((9, 8))).any()
+
+
+@torch.no_grad()
+def test_what_is_measured_and_how_surely_is_what_an_own_loop_finds() -> None:
+    model, material, measurement = measured("llama")
+    heads = all_heads(measurement)
+    own = np.zeros((len(heads), len(material.held_out)))
+    tokens = []
+    for column, batch in enumerate(material.held_out):
+        ids = batch["input_ids"]
+        tokens.append(ids[:, 1:].numel())
+        before = model(ids).logits[:, :-1].log_softmax(-1)
+        for row, (layer, head) in enumerate(heads):
+            output = model.model.layers[layer].self_attn.o_proj
+            mean = measurement.reductions[layer].moments.context_mean[head].float()
+
+            def replaced(module, inputs, head=head, mean=mean):
+                context = inputs[0].unflatten(-1, (-1, len(mean))).clone()
+                context[:, :, head] = mean
+                return (context.flatten(2),)
+
+            handle = output.register_forward_pre_hook(replaced)
+            after = model(ids).logits[:, :-1].log_softmax(-1)
+            handle.remove()
+            own[row, column] = float((before.exp() * (before - after)).sum())
+    found = importance.removal_losses(model, measurement, material.held_out, heads)
+    np.testing.assert_allclose(found.losses, own.sum(1) / sum(tokens), rtol=1e-3)
+    one_by_one = [
+        {name: value[row : row + 1] for name, value in batch.items()}
+        for batch in material.held_out
+        for row in range(len(batch["input_ids"]))
+    ]
+    alone = [importance.removal_losses(model, measurement, [one], heads) for one in one_by_one]
+    weights = [one["input_ids"].shape[1] - 1 for one in one_by_one]
+    sums = np.stack([each.losses * n for each, n in zip(alone, weights, strict=True)])
+    between = stats.spearmanr(sums[::2].sum(0), sums[1::2].sum(0)).statistic
+    assert found.agreement == pytest.approx(2 * between / (1 + between), abs=0.02)
+    assert importance.removal_losses(model, measurement, one_by_one[:1], heads).agreement is None
+
+
+def test_an_exact_inspection_says_how_surely_it_ranks_the_heads() -> None:
+    model, material, measurement = measured("llama")
+    estimate = inspect(model, text=material, measurement=measurement)
+    assert estimate.agreement is None
+    assert not any("other text" in words for words in estimate.findings)
+    exact = inspect(model, text=material, measurement=measurement, exact=True)
+    assert exact.agreement is not None
+    assert any(f"about {exact.agreement:.2f} " in words for words in exact.findings)
+    assert exact.to_data()["importance_agreement"] == exact.agreement
