@@ -9,8 +9,8 @@ respect to y, so E[g gᵀ] is its curvature at y):
 
 - context c (the attention-mixed values): mean, E[c cᵀ], E[g_c g_cᵀ]. Replacing c by its mean μ in a
   stretch of tokens changes the score by s = Σ (μ − c)·g_c, and half of the square of a small s is
-  what that costs. Of a large one it is not: the gradient at a first token, on which later layers
-  rest, may promise many times what happens, and a few such stretches would be most of E[s²]. So
+  what that costs. Of a large one it need not be: a gradient may promise many times what happens,
+  seemingly at first tokens most, and a few such stretches would be most of E[s²]. So
   E[log(1 + s²)] is kept, with the mean of what was seen so far as μ. Of Σ c·g_c over sequences the
   mean size and square, for methods that score heads by them;
 - query q: E[q qᵀ], E[g_q g_qᵀ]. By the chain rule g_q = scale · Σ_j g_ij k_j over the score's
