@@ -71,7 +71,6 @@ def test_one_seed_of_all_settings_is_told_without_numbers_that_are_none(name: st
 
 KEYS = """
 from headwise.studies._catalogue import STUDIES
-from house import ROOT
 for name, study in STUDIES.items():
     parts = study.parts_of_evidence or (lambda tier: study.tiers[tier].parts())
     for tier in ("quick", "standard"):
