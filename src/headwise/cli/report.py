@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.ending import GATE_FAILED, say_failed
+from headwise.cli.ending import GATE_FAILED, console, say_failed
 from headwise.cli.options.parse import TrustOption
 from headwise.cli.options.result import JsonOption
 from headwise.cli.options.where import JobsOption
-from headwise.cli.progress import says_it_works
+from headwise.cli.progress import progress_bar, says_it_works
 from headwise.core.lines import fit
 
 evidence = typer.Typer(
@@ -87,6 +87,33 @@ def compare(
     from headwise.report.evidence import compare_evidence
 
     found = compare_evidence(store, study, tier, folder)
+    print(found.to_json() if as_json else fit(found))
+    if not found.agrees:
+        raise typer.Exit(GATE_FAILED)
+
+
+@evidence.command()
+def rerun(
+    name: Annotated[str, typer.Argument(help="The study, as in: headwise study list")],
+    minutes: Annotated[float, typer.Option(help="CPU-minutes of runs to do again.")] = 2.0,
+    seed: Annotated[int, typer.Option(help="Which runs are drawn.")] = 0,
+    data: Annotated[
+        str | None, typer.Option(help="What the study was run on, where it has no data itself.")
+    ] = None,
+    jobs: JobsOption = None,
+    folder: FolderOption = FOLDER,
+    as_json: JsonOption = False,
+) -> None:
+    """Do some runs of a shipped table again, drawn at random: are its numbers what comes out?
+
+    Exit code 1: on the same kind of processor with the same versions a number is another one.
+
+    Example: `headwise evidence rerun head-count --minutes 1`
+    """
+    from headwise.report.evidence import rerun_evidence
+
+    with progress_bar("rerun", console(stderr=True)) as on_progress:
+        found = rerun_evidence(name, minutes, seed, folder, jobs, data, on_progress)
     print(found.to_json() if as_json else fit(found))
     if not found.agrees:
         raise typer.Exit(GATE_FAILED)

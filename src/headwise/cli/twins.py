@@ -60,6 +60,7 @@ TWINS = {
     "evidence page": Twin(f"{_EVIDENCE}:write_evidence"),
     "evidence check": Twin(f"{_EVIDENCE}:check_evidence"),
     "evidence compare": Twin(f"{_EVIDENCE}:compare_evidence"),
+    "evidence rerun": Twin(f"{_EVIDENCE}:rerun_evidence", words=_STUDY),
     "report": Twin("headwise.report:report"),
     "convert llama2c": Twin("headwise.pretrained:convert_llama2c"),
     "compress": Twin("headwise:compress"),

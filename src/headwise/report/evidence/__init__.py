@@ -4,7 +4,8 @@ from headwise.report.evidence._verbs import (
     add_evidence,
     check_evidence,
     compare_evidence,
+    rerun_evidence,
     write_evidence,
 )
 
-__all__ = ["add_evidence", "check_evidence", "compare_evidence", "write_evidence"]
+__all__ = ["add_evidence", "check_evidence", "compare_evidence", "rerun_evidence", "write_evidence"]

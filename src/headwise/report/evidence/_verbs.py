@@ -1,14 +1,22 @@
 """What can be done with evidence: add a study's table, make the pages, check and compare them."""
 
+import tempfile
 from pathlib import Path
 
 from headwise.core.errors import InputError, require
 from headwise.core.files import check_can_write, check_can_write_into, is_folder, write_file
+from headwise.core.progress import OnProgress, quiet
+from headwise.lab.conduct import conduct
+from headwise.lab.crew import LOCAL, Place
 from headwise.lab.result import StudyResult
 from headwise.lab.store import Store
+from headwise.lab.table import table
+from headwise.lab.work import cpu_kind
+from headwise.lab.work import versions as versions_here
 from headwise.report.evidence.compare import ComparedEvidence
 from headwise.report.evidence.gather import TIER, gather
 from headwise.report.evidence.html import evidence_page, without_drawings
+from headwise.report.evidence.rerun import RerunEvidence, drawn_keys
 from headwise.report.evidence.tables import read_table, what_is_wrong, write_table
 from headwise.report.evidence.words import markdown
 from headwise.studies import STUDIES, find_study
@@ -49,6 +57,53 @@ def compare_evidence(
     wrong = what_is_wrong(yours.study, tier, yours.table)
     require(not wrong, f"{store}: {wrong}")
     return ComparedEvidence.of(shipped, yours)
+
+
+def rerun_evidence(
+    study: str,
+    minutes: float = 2.0,
+    seed: int = 0,
+    folder: str | Path = FOLDER,
+    jobs: int | None = None,
+    data: str | Path | None = None,
+    on_progress: OnProgress = quiet,
+) -> RerunEvidence:
+    """Some runs of a study's table again, `minutes` of CPU time of them, drawn by the `seed`.
+
+    Measurements of a trained network train it first, which comes on top. `data` is what the study
+    was run on, where it does not have it itself.
+    """
+    folder = _with_tables(folder)
+    found = find_study(study)
+    path = folder / f"{found.name}.parquet"
+    require(path.is_file(), f"{folder} has no table of {found.name}")
+    shipped = read_table(path, found)
+    tier, rows = shipped.result.tier, shipped.result.table
+    wrong = what_is_wrong(found, tier, rows)
+    require(not wrong, f"{path}: {wrong}")
+    keys = set(drawn_keys(rows, minutes, seed))
+    planned = found.runs(tier, data=None if data is None else str(data))
+    parts = {part: [run for run in runs if run.key in keys] for part, runs in planned.items()}
+    missing = keys - {run.key for runs in parts.values() for run in runs}
+    require(
+        not missing,
+        f"{path} was run on other data than these: give what it was run on with --data (in Python "
+        "data=)",
+    )
+    with tempfile.TemporaryDirectory() as scratch, Store(Path(scratch) / "again.db", True) as store:
+        conduct(
+            store,
+            found.owner,
+            tier,
+            parts,
+            Place(LOCAL, jobs),
+            lambda state: on_progress(state.fraction, str(state)),
+            fail_fast=True,
+        )
+        again = table(store.records(found.owner, tier))
+    here = set(rows[rows["key"].isin(keys)]["cpu"]) == {cpu_kind()}
+    like = here and shipped.versions == versions_here()
+    return RerunEvidence.of_tables(found, tier, rows, again, like)
 
 
 def _held_tier(

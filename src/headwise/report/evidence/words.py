@@ -21,7 +21,9 @@ def markdown(papers: list[PaperEvidence]) -> str:
     blocks.append(
         "This page is made by `headwise evidence page` from the tables in the folder `evidence`; "
         "`headwise evidence check` recomputes it, and CI fails if the two disagree. "
-        "`headwise evidence compare STORE` puts a run of your own beside it, claim by claim."
+        "`headwise evidence rerun STUDY` does some of a table's runs again, drawn at random, and "
+        "asks whether they are equal to the last bit; `headwise evidence compare STORE` puts a "
+        "whole run of your own beside it, claim by claim."
     )
     for paper in papers:
         blocks += [f"## {paper.title}", f"**{paper.tally}**"]
