@@ -77,6 +77,8 @@ def test_another_processor_may_give_other_bits(here: Path, tmp_path: Path) -> No
 def test_what_cannot_be_done_again_gets_a_sentence(here: Path) -> None:
     with pytest.raises(InputError, match="minutes is 0; it is above 0"):
         rerun_evidence(STUDY.name, 0, folder=here)
+    with pytest.raises(InputError, match="the seed is -1"):
+        rerun_evidence(STUDY.name, seed=-1, folder=here)
     with pytest.raises(InputError, match="has no table of head-count"):
         rerun_evidence("head-count", folder=here)
     with pytest.raises(InputError, match="give what it was run on with --data"):

@@ -93,6 +93,7 @@ class RerunEvidence(Printed, Tabled):
 def drawn_keys(table: pd.DataFrame, minutes: float, seed: int) -> list[str]:
     """Runs at random that took so many CPU-minutes together, at least one."""
     require(minutes > 0, f"minutes is {minutes:g}; it is above 0")
+    require(0 <= seed < 2**32, f"the seed is {seed}; it is a whole number from 0 to 2³² − 1")
     runs = table.drop_duplicates("key").sample(frac=1.0, random_state=seed)
     spent = runs["cpu_seconds"].to_numpy(float).cumsum()
     return runs["key"].tolist()[: max(1, int((spent <= _SECONDS * minutes).sum()))]
