@@ -27,6 +27,15 @@ SHAPES = {
     "norm last": EncoderShape.plain(
         token_dim=5, outputs=3, width=24, heads=4, layers=2, ffn=20, keys="others", norm_first=False
     ),
+    "one output": EncoderShape.plain(
+        token_dim=5, outputs=1, width=32, heads=4, layers=1, ffn=48, keys="earlier", positions=9
+    ),
+    "one output, norm last": EncoderShape.plain(
+        token_dim=5, outputs=1, width=16, heads=2, layers=1, ffn=32, norm_first=False
+    ),
+    "one output, odd width": EncoderShape.plain(
+        token_dim=5, outputs=1, width=21, heads=3, layers=1, ffn=10
+    ),
     "decoder": DECODER,
     "decoder, rotated": replace(DECODER, positions="rope", qk_norm=True),
     "decoder of attention alone": replace(DECODER, ffn=0),

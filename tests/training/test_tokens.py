@@ -76,7 +76,7 @@ def test_a_member_does_not_depend_on_its_neighbours(task, net) -> None:  # type:
 
 
 def test_aligned_members_are_stacked_and_others_are_not() -> None:
-    names = ("paper", "rank 1", "aligned layer norm")
+    names = ("paper", "rank 1", "aligned layer norm", "aligned, one output")
     assert [name for name, (_, net) in CASES.items() if stackable(net, SHORT)] == list(names)
     assert not stackable(PAPER, replace(SHORT, batch=20))
 

@@ -1,6 +1,6 @@
 """What is computed by compiled code on this machine, and what by torch.
 
-On a CPU, in float32, attention, GELU, RMS norms and cross-entropy are compiled
+On a CPU, in float32, attention, GELU, norms, maps to one number and cross-entropy are compiled
 (`headwise.core.compiled`); where that does not work, and on any other device, torch computes them.
 
 The RMS norm with a gain, backwards:
@@ -14,7 +14,7 @@ reads again more than twice as many arrays as there are here.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -26,6 +26,9 @@ from headwise.core.lazy import named
 
 _EPSILON = 1e-6
 
+Norm = tuple[Literal["length", "layer"], Tensor, Tensor | None]
+"""A norm of tokens: its kind, the members' gains, and their shifts if it has any."""
+
 
 class Compiled(NamedTuple):
     """Compiled steps of autograd."""
@@ -34,6 +37,7 @@ class Compiled(NamedTuple):
     gelu: Callable[[Tensor], Tensor]
     rms_norm: Callable[[Tensor, Tensor], Tensor]
     sub_layer: Callable[..., Tensor]
+    read_one: Callable[..., Tensor]
     cross_entropy: Callable[[Tensor, Tensor], Tensor]
     lanes: int  # numbers in a vector
 
@@ -61,14 +65,15 @@ def compiled() -> Compiled | str:
         steps = named("headwise.core.compiled.heads")  # where numba cannot be imported, torch does
         activations = named("headwise.core.compiled.activations")
         layers = named("headwise.core.compiled.sublayers")
+        readout = named("headwise.core.compiled.readout")
         entropy = named("headwise.core.compiled.entropy")
         with torch.inference_mode(False), torch.enable_grad():  # whoever asks first may have none
-            for module in (steps, activations, layers, entropy):
+            for module in (steps, activations, layers, readout, entropy):
                 module.try_out()
     except Exception as error:  # whatever goes wrong there
         return f"the compiled attention does not work here: {type(error).__name__}: {error}"
     rows = activations.gelu, activations.rms_norm
-    of_layers = layers.sub_layer, entropy.cross_entropy
+    of_layers = layers.sub_layer, readout.read_one, entropy.cross_entropy
     return Compiled(steps.read_heads, *rows, *of_layers, activations.LANES)
 
 
@@ -81,6 +86,37 @@ def cross_entropy(
         return steps.cross_entropy(logits, wanted)
     flat = functional.cross_entropy(logits.flatten(0, -2), wanted.flatten(), reduction="none")
     return flat.view(wanted.shape)
+
+
+def normal(
+    stream: Float[Tensor, "members batch length width"],
+    kind: Literal["length", "layer"],
+    gain: Float[Tensor, "members size"],
+    shift: Float[Tensor, "members width"] | None,
+) -> Float[Tensor, "members batch length width"]:
+    """Tokens scaled to length one times a number, or their layer norm, by torch."""
+    gain = gain[:, None, None]
+    if kind == "length":
+        length = torch.linalg.vector_norm(stream, dim=-1, keepdim=True)
+        return stream * (gain / length.clamp_min(1e-12))
+    assert shift is not None
+    return torch.addcmul(
+        shift[:, None, None], functional.layer_norm(stream, stream.shape[-1:]), gain
+    )
+
+
+def read_one(
+    stream: Float[Tensor, "members batch length width"],
+    weight: Float[Tensor, "members 1 width"],
+    bias: Float[Tensor, "members 1"],
+    norm: Norm | None,
+) -> Float[Tensor, "members batch length 1"]:
+    """One number a token, after the norm: a sum in one order, whoever is computed beside."""
+    steps = compiled_for(stream)
+    if steps is not None:
+        return steps.read_one(stream, weight, bias, norm)
+    read = stream if norm is None else normal(stream, *norm)
+    return (read * weight[:, None]).sum(-1, keepdim=True) + bias[:, None, None]
 
 
 def gelu(values: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from headwise.nets.attention import (
     read_heads,
 )
 from headwise.nets.base import LayeredShape, Net
-from headwise.nets.compiled import Compiled, compiled_for
+from headwise.nets.compiled import Compiled, Norm, compiled_for, normal, read_one
 from headwise.nets.layers import (
     ParameterShapes,
     Params,
@@ -199,9 +199,17 @@ class EncoderShape(LayeredShape):
             stream = self._sub_layer(params, stream, f"layers.{index}", "norm1", self._attention)
             if self.ffn:
                 stream = self._sub_layer(params, stream, f"layers.{index}", "norm2", _feed_forward)
+        if self.maps and self.outputs == 1:
+            norm = self._norm_of(params, "norm") if self.norm_first else None
+            return read_one(stream, params["readout.weight"], params["readout.bias"], norm)
         if self.norm_first:
             stream = self._norm(params, "norm", stream)
         return linear(stream, params, "readout") if self.maps else stream[..., : self.outputs]
+
+    @property
+    def summed(self) -> frozenset[str]:
+        """Matrices with which nothing is multiplied: sums in one order take a product's place."""
+        return frozenset({"readout.weight"} if self.maps and self.outputs == 1 else ())
 
     def _sub_layer(
         self, params: Params, stream: Stream, layer: str, norm: str, inner: Inner
@@ -234,7 +242,7 @@ class EncoderShape(LayeredShape):
             stream,
             into,
             out,
-            (self.norm, params[f"{layer}.{norm}.weight"], params.get(f"{layer}.{norm}.bias")),
+            self._norm_of(params, f"{layer}.{norm}"),
             norm_first=self.norm_first,
             heads=(heads.heads, heads.qk_dim, heads.v_dim) if reads else None,
             keys=stream.shape[2] - (self.keys == "others"),
@@ -243,14 +251,13 @@ class EncoderShape(LayeredShape):
         )
 
     def _norm(self, params: Params, name: str, stream: Stream) -> Stream:
+        norm = self._norm_of(params, name)
+        return stream if norm is None else normal(stream, *norm)
+
+    def _norm_of(self, params: Params, name: str) -> Norm | None:
         if self.norm == "none":
-            return stream
-        weight = params[f"{name}.weight"][:, None, None]  # (members, 1, 1, width or 1)
-        if self.norm == "length":
-            length = torch.linalg.vector_norm(stream, dim=-1, keepdim=True)
-            return stream * (weight / length.clamp_min(1e-12))
-        normal = functional.layer_norm(stream, (self.width,))
-        return torch.addcmul(params[f"{name}.bias"][:, None, None], normal, weight)
+            return None
+        return self.norm, params[f"{name}.weight"], params.get(f"{name}.bias")
 
     def _attention(self, params: Params, name: str, stream: Stream) -> Stream:
         layer = self.layers[int(name.split(".")[1])]

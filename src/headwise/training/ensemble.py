@@ -125,9 +125,11 @@ class Ensemble:
 def stackable(shape: TokenNetShape, training: Streaming) -> bool:
     """Do all members' matrices start on a vector boundary, in training and in validation?
 
-    And has each of them more than one row and column?
+    And has each of them, but for those that the shape says it sums in one order, more than one row
+    and column?
     """
-    matrices = [size for size in shape.parameter_shapes().values() if len(size) == 2]
-    counts = [*map(prod, matrices), training.batch, training.validation]
+    matrices = {name: size for name, size in shape.parameter_shapes().items() if len(size) == 2}
+    counts = [*map(prod, matrices.values()), training.batch, training.validation]
     aligned = all(count % _VECTOR == 0 for count in counts)
-    return aligned and all(min(size) > 1 for size in matrices)
+    multiplied = matrices.keys() - getattr(shape, "summed", frozenset())
+    return aligned and all(min(matrices[name]) > 1 for name in multiplied)

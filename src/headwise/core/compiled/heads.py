@@ -93,7 +93,10 @@ def attended_back(
 
 def flat(tensor: Tensor | None) -> np.ndarray:
     """A tensor's numbers as compiled code takes them, in its memory unless they lie scattered."""
-    return _NONE if tensor is None else tensor.detach().contiguous().view(-1).numpy()
+    if tensor is None:
+        return _NONE
+    own = tensor.detach() if tensor.requires_grad else tensor
+    return own.contiguous().numpy().reshape(-1)
 
 
 def _scratch(sizes: HeadSizes) -> np.ndarray:

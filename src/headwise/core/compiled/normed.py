@@ -59,10 +59,11 @@ def normed_back(
         gains = rows.new_zeros(members, size)
         norm_backward(*given, inverses, flat(slope), flat(found), flat(gains), some, size)
         return NormSlopes(found, None, gains, None)
-    bias, gains, shifts = rows.new_zeros(3, members, size)
+    sums = rows.new_zeros(3, members, size)
+    bias, gains, shifts = sums.unbind()
     if kind == "layer":
-        sums = flat(bias), flat(gains), flat(shifts)
-        layer_backward(*given, means, inverses, flat(slope), flat(found), *sums, some, size, share)
+        by = flat(sums).reshape(3, -1)  # views of an array are made faster than of a tensor
+        layer_backward(*given, means, inverses, flat(slope), flat(found), *by, some, size, share)
         return NormSlopes(found, bias, gains, shifts)
     gains = torch.empty_like(gain, memory_format=torch.contiguous_format)
     moved = flat(found), flat(bias), flat(gains)
