@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from small_models import FAMILIES, small_model, word_tokenizer
+from small_models import FAMILIES, common_words, small_model
 
 from headwise.pretrained.text.calibration import packaged_text
 
@@ -32,7 +32,7 @@ def real_models() -> Path:
 def checkpoint(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     small_model("llama").save_pretrained(folder)
-    word_tokenizer().save_pretrained(folder)
+    common_words().save_pretrained(folder)
     return folder
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 import typer
-from small_models import small_material, small_model, word_tokenizer
+from small_models import common_words, small_material, small_model
 
 import headwise
 from headwise.cli import app
@@ -21,7 +21,7 @@ def test_a_folder_and_the_model_loaded_from_it_give_the_same(checkpoint: Path, t
     options: dict[str, Any] = {"keep": 0.6, "text": text, "time_it": False}
     by_name = headwise.compress(checkpoint, **options)
     loaded = headwise.from_pretrained(checkpoint)
-    by_object = headwise.compress(loaded, tokenizer=word_tokenizer(), **options)
+    by_object = headwise.compress(loaded, tokenizer=common_words(), **options)
     assert by_name.plan == by_object.plan
     one, two = by_name.model.state_dict(), by_object.model.state_dict()
     assert all(torch.equal(one[name], two[name]) for name in one)

@@ -13,7 +13,7 @@ from small_models import small_material, small_model
 
 import headwise
 from headwise.core.errors import InputError
-from headwise.pretrained import Budget, make_plan, measure_model
+from headwise.pretrained import Budget, Material, make_plan, measure_model
 from headwise.pretrained.checks import uncertain
 from headwise.pretrained.measure.curves import corrected
 from headwise.pretrained.plan.goal import check_share
@@ -84,7 +84,7 @@ def test_above_the_gate_nothing_is_written(tmp_path: Path) -> None:
     assert result.passed is False
     assert not out.exists()
     assert "nothing is written" in str(result)
-    with pytest.raises(InputError, match="above max_loss"):
+    with pytest.raises(InputError, match="is ABOVE 1e-09"):
         result.save(out)
     result.max_loss = None
     result.save(out)
@@ -123,6 +123,14 @@ def test_what_a_model_cannot_become_is_said_before_it_is_measured(
     with pytest.raises(InputError, match=sentence):
         headwise.compress(model, text=small_material(model), on_progress=on_progress, **options)
     assert done == []
+
+
+def test_a_model_that_does_not_run_itself_is_told_from_one_that_cannot_be_judged() -> None:
+    model = small_model("gpt2")
+    calibration, held_out = torch.randint(99, (2, 2, 2 * model.config.n_positions)).split(1)
+    text = Material([{"input_ids": calibration[0]}], [{"input_ids": held_out[0]}], "long inputs")
+    with pytest.raises(InputError, match="does not run as it is, before anything is cut"):
+        headwise.compress(model, text=text, keep=0.5)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.ending import GATE_FAILED
+from headwise.cli.ending import GATE_FAILED, REFUSED
 from headwise.cli.options import pretrained
 from headwise.cli.options.given import given
 from headwise.cli.options.result import JsonOption, PageOption
@@ -26,8 +26,8 @@ def compress(
     max_loss: Annotated[
         float | None,
         typer.Option(
-            help="Quality gate: above this damage nothing is written. Alone: find the smallest "
-            "model within it."
+            help="Quality gate: nothing is written unless the damage's 95 % interval is within "
+            "this. Alone: find the smallest model within it."
         ),
     ] = None,
     plan: Annotated[
@@ -65,7 +65,8 @@ def compress(
 ) -> None:
     """Shrink a model's attention and measure what it cost.
 
-    Exit code 1: the damage is above --max-loss, and nothing was written.
+    Exit code 1: the damage is above --max-loss; 3: its interval reaches over --max-loss, so that
+    cannot be told. Nothing was written then.
     """
     options = given(locals())
     from headwise.cli.progress import progress_bar
@@ -75,4 +76,4 @@ def compress(
         result = run(**options, on_progress=on_progress)
     print(json.dumps(result.to_data()) if as_json else fit(result))
     if result.passed is False:
-        raise typer.Exit(GATE_FAILED)
+        raise typer.Exit(GATE_FAILED if result.gate == "above" else REFUSED)

@@ -10,7 +10,14 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
-from headwise.pretrained.checks import check_finite, check_model, ruins, uncertain
+from headwise.pretrained.checks import (
+    check_finite,
+    check_gate,
+    check_model,
+    ruins,
+    tells_nothing,
+    uncertain,
+)
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
@@ -81,8 +88,9 @@ def compress(
     - `kv_bytes`: bytes of key–value cache a token;
     - `plan`: of an earlier compression, or an allocation of `headwise.plan`; a file or an object;
     - `max_loss` alone: the smallest model whose damage is at most that much even at the upper end
-      of its 95 % interval. With another goal it is the quality gate: with a damage above it,
-      `Compressed.passed` is False and nothing is written.
+      of its 95 % interval. With another goal it is the quality gate, by the same interval: unless
+      all of it is within, `Compressed.passed` is False and nothing is written; `Compressed.gate`
+      tells a damage above from one of which it cannot be told.
 
     `method` is fisher, or another's: svd-llm, modegpt, taylor, uniform-svd, prune-heads, random.
     `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
@@ -122,6 +130,7 @@ def compress(
             subject.model, subject.tokenizer, text, eval_text, tokens, seed, length
         )
         check_material(subject.model, material)
+        check_gate(material.samples[0], max_loss)
         if measurement is None:
             measurement = measure_model(
                 subject.model,
@@ -248,6 +257,11 @@ def _judged(
         certificates=certificates,
         recovery=recovery,
         calibration=describe(material),
-        warnings=[*material.warnings, *ruins(judged), *uncertain(judged)],
+        warnings=[
+            *material.warnings,
+            *ruins(judged),
+            *tells_nothing(judged),
+            *uncertain(judged),
+        ],
         tokenizer=subject.tokenizer,
     )

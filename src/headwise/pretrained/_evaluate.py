@@ -222,6 +222,11 @@ def _by_kind(sample: Sample, sums: dict[int, torch.Tensor]) -> dict[str, float]:
     return {kind: float(column[0] / column[1]) for kind, column in kinds.items()}
 
 
+def document_count(sample: Sample) -> int:
+    """How many documents the interval of a verdict on this is over."""
+    return len({name for names in sample.documents or _each_alone(sample) for name in names})
+
+
 def _each_alone(sample: Sample) -> list[list[int]]:
     """Every sequence a document of its own."""
     sizes = [len(next(iter(batch.values()))) for batch in sample.batches]

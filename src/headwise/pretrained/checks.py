@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from headwise.core.errors import InputError, require
-from headwise.pretrained._evaluate import Evaluation
+from headwise.pretrained._evaluate import Evaluation, document_count
+from headwise.pretrained.text.calibration import Sample
 
 _FACTOR = 2.0  # how far above the damage an interval may reach before that is said
 _SEEN = 1e-6  # less damage is rounding
@@ -34,6 +35,15 @@ def check_model(model: Any) -> None:
         )
 
 
+def check_gate(sample: Sample, max_loss: float | None) -> None:
+    """Refuse, before anything is measured, a gate that nothing could pass."""
+    require(
+        max_loss is None or document_count(sample) > 1,
+        f"max_loss asks for damage with an interval over documents, and {sample.source} is one "
+        "document: give more text, or eval_text, or leave max_loss out",
+    )
+
+
 def ruins(evaluation: Evaluation) -> list[str]:
     """A warning for each text on which little is left of the model."""
     return [
@@ -41,6 +51,16 @@ def ruins(evaluation: Evaluation) -> list[str]:
         f"and one answer for all inputs, whatever they are, would lose {verdict.one_for_all:.4g}"
         for verdict in evaluation.verdicts
         if verdict.ruined
+    ]
+
+
+def tells_nothing(evaluation: Evaluation) -> list[str]:
+    """A warning for each text to which the original gives one answer: then so may anything."""
+    return [
+        f"the original itself gives one answer to all of {verdict.text}: damage there says nothing "
+        "about inputs that it tells apart"
+        for verdict in evaluation.verdicts
+        if verdict.one_for_all is not None and verdict.one_for_all <= _SEEN
     ]
 
 

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from headwise.core.errors import require
-from headwise.pretrained._evaluate import Evaluation
+from headwise.pretrained._evaluate import Evaluation, TextVerdict
 from headwise.pretrained.closeup.sizes import SizePoint
 from headwise.pretrained.closeup.texts import Continuation
 from headwise.pretrained.measure.certificate import HeadCertificate
 from headwise.pretrained.model.saving import checkpoint_bytes, save_compressed
 from headwise.pretrained.plan.plan_file import CompressionPlan
-from headwise.pretrained.plan.uniform import opens_in_stock, stock_reason
+from headwise.pretrained.plan.uniform import opens_in_stock
 from headwise.pretrained.shown import Shown, called
+from headwise.pretrained.verdict.gate import Answer, answer, gate_sentence
 
 
 @dataclass(repr=False)
@@ -47,8 +48,17 @@ class Compressed(Shown):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the damage is within `max_loss`; None where no gate was set."""
-        return None if self.max_loss is None else self.evaluation.damage <= self.max_loss
+        """Whether the damage is shown to be within `max_loss`; None where no gate was set."""
+        return None if self.gate is None else self.gate == "within"
+
+    @property
+    def gate(self) -> Answer | None:
+        """By the damage's whole interval: "within" `max_loss`, "above", or "not told"."""
+        return None if self.max_loss is None else answer(self._verdict, self.max_loss)
+
+    @property
+    def _verdict(self) -> TextVerdict:
+        return self.evaluation.verdicts[0]
 
     @property
     def bytes_on_disk(self) -> int | None:
@@ -57,11 +67,12 @@ class Compressed(Shown):
 
     def save(self, folder: str | Path) -> Path:
         """Write a new folder that `headwise.from_pretrained` opens: whole, or not at all."""
-        require(
-            self.passed is not False,
-            f"the damage {self.evaluation.damage:.4f} is above max_loss = {self.max_loss}: the "
-            "model is not written; keep more, or set max_loss to None to write it all the same",
-        )
+        if self.max_loss is not None:
+            require(
+                self.gate == "within",
+                f"{gate_sentence(self._verdict, self.max_loss)}; set max_loss to None to write it "
+                "all the same",
+            )
         folder = Path(folder)
         report = self.to_data()
         save_compressed(self.model, folder, plan=self.plan, report=report, tokenizer=self.tokenizer)
@@ -136,10 +147,7 @@ class Compressed(Shown):
         if self.max_loss is None:
             said.append("no quality gate was set (max_loss): judge the numbers yourself")
         else:
-            verdict = "within" if self.passed else "ABOVE"
-            unwritten = "" if self.passed else "; nothing is written"
-            gate = f"quality gate: {judged.damage:.4f} is {verdict} {self.max_loss:g}"
-            said.append(gate + unwritten)
+            said.append(gate_sentence(first, self.max_loss))
         return said + self._written()
 
     def _speed(self) -> list[str]:
@@ -156,14 +164,9 @@ class Compressed(Shown):
     def _written(self) -> list[str]:
         if self.folder is None:
             return []
-        stock = opens_in_stock(self.plan)
-        also = " or, as it is, with transformers" if stock else ""
+        also = " or, as it is, with transformers" if opens_in_stock(self.plan) else ""
         opens = f"headwise.from_pretrained({str(self.folder)!r})"
-        said = [f"wrote {self.folder}, {self.bytes_on_disk:,} bytes; open it with {opens}{also}"]
-        uniform = self.plan.budget is not None and self.plan.budget.get("uniform")
-        if uniform and not stock:
-            said.append(str(stock_reason(self.plan.model["model_type"])))
-        return said
+        return [f"wrote {self.folder}, {self.bytes_on_disk:,} bytes; open it with {opens}{also}"]
 
     def to_data(self) -> dict[str, Any]:
         """Everything but the weights, as JSON data."""
@@ -177,6 +180,6 @@ class Compressed(Shown):
             "warnings": self.warnings,
             "certificates": [asdict(certificate) for certificate in self.certificates],
             "recovery_loss": self.recovery,
-            "gate": {"max_loss": self.max_loss, "passed": self.passed},
+            "gate": {"max_loss": self.max_loss, "passed": self.passed, "answer": self.gate},
             "bytes_on_disk": self.bytes_on_disk,
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from headwise.core.errors import InputError
 from headwise.core.progress import OnProgress, quiet
-from headwise.pretrained._evaluate import quality
+from headwise.pretrained._evaluate import document_count, quality
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.allocate import Budget
@@ -17,6 +17,7 @@ from headwise.pretrained.plan.goal import Goal
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.text.calibration import Material, Sample
+from headwise.pretrained.verdict.gate import answer
 
 _STEPS, _MORE_STEPS = 7, 5
 
@@ -45,10 +46,12 @@ def smallest_plan(
         except InputError:  # less than the least that the model can keep
             return False
         on_progress(done / (_STEPS + 1 + _MORE_STEPS), "searching for the smallest model")
-        found = quality(model, smaller, measurement.objective, sample)
-        return (found.damage if found.high is None else found.high) <= limit
+        return answer(quality(model, smaller, measurement.objective, sample), limit) == "within"
 
-    some, every = Sample(material.held_out[::2], "", material.documents[::2]), material.samples[0]
+    every = material.samples[0]
+    some = Sample(every.batches[::2], "", every.documents[::2])
+    if document_count(some) < 2:  # which have no interval
+        some = every
     share = _smallest_share(lambda share: passes(share, some), 0.05, _STEPS)
     if share < 1 and not passes(share, every):
         share = _smallest_share(lambda share: passes(share, every), share, _MORE_STEPS)

@@ -98,8 +98,9 @@ def _compressed(result: Compressed) -> Page:
     chips = [Chip(f"{100 * share.ratio:.0f} % of the attention parameters")]
     if judged.cache_bytes_per_token is not None:
         chips.append(Chip(f"{100 * judged.cache_bytes_per_token.ratio:.0f} % of the cache"))
-    if result.passed is not None:
-        gate = f"loss {'within' if result.passed else 'above'} {result.max_loss:g}"
+    if result.gate is not None:
+        said = {"within": "loss within", "above": "loss above", "not told": "not told if within"}
+        gate = f"{said[result.gate]} {result.max_loss:g}"
         chips.append(Chip(gate, "good" if result.passed else "bad"))
     heads = result.heads()
     sentences = result.sentences()

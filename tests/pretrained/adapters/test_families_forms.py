@@ -160,14 +160,19 @@ def test_a_uniform_result_opens_in_stock_transformers(name: str, tmp_path: Path)
         torch.testing.assert_close(stock(**batch)[0], result.model(**batch)[0])
 
 
-def test_uniform_heads_that_turn_keep_whole_pairs() -> None:
-    model = small_model("phi")
-    with torch.no_grad():
-        for layer in model.model.layers:  # attention is even, so one coordinate would do
-            layer.self_attn.q_proj.weight.zero_()
-            layer.self_attn.q_proj.bias.zero_()
-    result = compress(model, text=small_material(model), keep=0.5, uniform=True, time_it=False)
-    assert {shape.groups[0].qk_dim for shape in result.plan.layers} == {2}
+@pytest.mark.parametrize("name", ["bert", "gpt2", "phi", "modernbert", "bart"])
+@pytest.mark.parametrize("goal", [{"keep": 0.5}, {"max_loss": 9.0}])
+def test_what_stock_transformers_could_not_open_is_refused_before_anything_is_measured(
+    name: str, goal: dict[str, float]
+) -> None:
+    model = small_model(name)
+
+    def never(share: float, what: str) -> None:
+        raise AssertionError(what)
+
+    sentence = "stock transformers could not open|all of one shape"
+    with pytest.raises(InputError, match=sentence):
+        compress(model, text=small_material(model), uniform=True, on_progress=never, **goal)
 
 
 @pytest.mark.parametrize("name", ["bart", "clip"])

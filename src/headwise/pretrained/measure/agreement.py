@@ -21,8 +21,15 @@ _TOLERANCE = 0.05  # of the norm: half precision differs by a hundredth
 def prepare(model: Any, objective: Objective, batches: list[dict[str, Tensor]]) -> None:
     """Prepare the objective; refuse, with the model's own words, what it cannot read or judge."""
     inputs = next(to_device(batches[:1], next(model.parameters()).device))
+    named = ", ".join(inputs)
     try:
         outputs = model(**inputs)
+    except Exception as error:
+        raise InputError(
+            f"{type(model).__name__} does not run as it is, before anything is cut, on such inputs "
+            f"({named}): {_words(error)}"
+        ) from error
+    try:
         objective.prepare(model, batches)
         objective.compare(outputs, outputs, inputs)
     except InputError:
@@ -30,8 +37,12 @@ def prepare(model: Any, objective: Objective, batches: list[dict[str, Tensor]]) 
     except Exception as error:
         raise InputError(
             f"{type(model).__name__} cannot be judged by {objective.name} on such inputs "
-            f"({', '.join(inputs)}): {str(error).strip() or type(error).__name__}"
+            f"({named}): {_words(error)}"
         ) from error
+
+
+def _words(error: Exception) -> str:
+    return str(error).strip() or type(error).__name__
 
 
 def require_described(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy import stats
+from scipy.special import ndtri  # scipy.stats takes a second to import
 from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
@@ -139,7 +139,7 @@ def removal_losses(moments: LayerMoments) -> Float[np.ndarray, " heads"]:
     σ² is that of the normal change s with the E[log(1 + s²)] that was seen: E[s²] if s is normal,
     and hardly moved by a few stretches whose gradients promise far too much (see `moments`).
     """
-    normal = stats.norm.ppf((np.arange(4096) + 0.5) / 4096)
+    normal = ndtri((np.arange(4096) + 0.5) / 4096)
     variances = np.geomspace(1e-9, 1e12, 200)
     known = np.log1p(np.outer(variances, normal**2)).mean(1)
     seen = moments.change.numpy()

@@ -18,6 +18,7 @@ from headwise.pretrained.plan.from_allocation import from_allocation
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import METHODS, CompressionPlan, check_plan, read_plan
 from headwise.pretrained.plan.reductions import LayerReductions
+from headwise.pretrained.plan.uniform import check_uniform
 
 _BY_SIZE = ("svd-llm", "modegpt", "uniform-svd")  # their shapes follow from the share alone
 _NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
@@ -90,6 +91,8 @@ def check_reachable(goal: Goal, model: Any) -> None:
     What a shape costs does not depend on what is measured, so a plan is made as if no cut lost
     anything; heads that are removed by a score are as many whichever they are.
     """
+    if goal.uniform:
+        check_uniform(model.config.model_type, attention_sites(model))
     if goal.searches:
         return
     if goal.method in ("taylor", "prune-heads"):

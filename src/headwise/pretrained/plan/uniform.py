@@ -7,7 +7,7 @@ size / heads, or because a norm or a bias ties all heads of all layers together.
 """
 
 from headwise.core.errors import require
-from headwise.pretrained.adapters import FAMILIES
+from headwise.pretrained.adapters import FAMILIES, AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.plan.allocate import Budget, total
 from headwise.pretrained.plan.counts import shape_cost
@@ -22,8 +22,20 @@ def stock_reason(model_type: str) -> str | None:
         return None
     return (
         f"the {model_type} configuration cannot express fewer or smaller heads, so stock "
-        "transformers cannot open the result; headwise.from_pretrained does"
+        "transformers could not open a uniform result: leave uniform out (fast gives each layer "
+        "one head size); headwise.from_pretrained opens every result"
     )
+
+
+def check_uniform(model_type: str, sites: list[AttentionSite]) -> None:
+    """Refuse a model of which no uniform plan is for stock transformers."""
+    shapes_there = {(s.heads, s.kv_heads, s.head_dim, s.hidden) for s in sites}
+    require(
+        len(shapes_there) == 1 and not any(site.cross for site in sites),
+        "uniform is for models whose attention layers are all of one shape and one kind",
+    )
+    reason = stock_reason(model_type)
+    require(reason is None, str(reason))
 
 
 def opens_in_stock(plan: CompressionPlan) -> bool:
@@ -38,11 +50,7 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
     The output bias that replaces the mean of what is cut off is not counted: half of the heads
     is half of the budget.
     """
-    shapes_there = {(s.heads, s.kv_heads, s.head_dim, s.hidden) for s in measurement.sites}
-    require(
-        len(shapes_there) == 1 and not any(site.cross for site in measurement.sites),
-        "uniform is for models whose attention layers are all of one shape and one kind",
-    )
+    check_uniform(measurement.identity["model_type"], measurement.sites)
     limit = budget.fraction * total(measurement, budget.counts)
     best: tuple[float, tuple[LayerShape, ...]] | None = None
     for heads, qk_dim, v_dim in _candidates(measurement):
@@ -73,10 +81,5 @@ def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
     site = measurement.sites[0]
     uniform = FAMILIES[measurement.identity["model_type"]].uniform
     counts = range(1, site.kv_heads + 1)
-    dims = range(1, site.head_dim + 1)
-    if uniform in ("heads", "biased heads"):
-        return [(count, site.head_dim, site.head_dim) for count in counts]
-    if uniform == "sizes":
-        return [(count, dim, dim) for count in counts for dim in dims]
-    pair = 2 if any(each.rotary for each in measurement.sites) else 1  # RoPE turns pairs
-    return [(site.kv_heads, q, v) for q in dims if q % pair == 0 for v in dims]
+    dims = range(1, site.head_dim + 1) if uniform == "sizes" else (site.head_dim,)
+    return [(count, dim, dim) for count in counts for dim in dims]

@@ -25,6 +25,7 @@ from headwise.pretrained.text.calibration import (
     token_count,
 )
 from headwise.pretrained.text.images import image_material
+from headwise.pretrained.text.novelty import check_new, repetitions
 from headwise.pretrained.text.reader import FEW, Reader
 
 _PACKAGED = {
@@ -96,7 +97,10 @@ def text_material(
         held_out.source,
         held_out.documents,
         other,
-        _shortage(calibration, tokens, source),
+        (
+            *_shortage(calibration, tokens, source),
+            *repetitions(Sample(calibration, source), held_out),
+        ),
         held_out.kinds,
         more,
         [[kinds[document] for document in rows] for rows in origins] if kinds else [],
@@ -188,7 +192,8 @@ def material_for(
 
 
 def check_material(model: Any, material: Material) -> None:
-    """Refuse batches that the model cannot read: padding, token numbers beyond its vocabulary."""
+    """Refuse batches that the model cannot read (padding, token numbers beyond its vocabulary), and
+    those by which it cannot be judged."""
     require(bool(material.calibration), "there is nothing to calibrate on")
     require(bool(material.held_out), "there is no held-out text to judge by; give more text")
     rows = _embedded_tokens(model)
@@ -211,6 +216,7 @@ def check_material(model: Any, material: Material) -> None:
                 f"the text has token number {wrong}, and the model's vocabulary {rows:,} tokens "
                 f"(0 to {rows - 1:,}): is the tokenizer another model's?"
             )
+    check_new(material)
 
 
 def _check_forms(batches: list[Any]) -> None:

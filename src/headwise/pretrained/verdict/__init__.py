@@ -1,0 +1,1 @@
+"""What follows from a verdict: the quality gate."""
