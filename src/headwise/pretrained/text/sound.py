@@ -23,7 +23,7 @@ _SECONDS = 10  # of a piece, where a model takes any length
 _SHORTEST = 0.1  # seconds: what is left of a recording is a piece from here on
 _RATES = (4_000, 384_000)  # samples a second of a recording
 _HELD_OUT = 4  # times as many pieces to calibrate on as to judge by
-_WRITTEN = 128  # tokens of a piece at most: thirty seconds of speech have fewer
+_WRITTEN = 128  # tokens of a piece at most; speech has fewer, a model that repeats itself has not
 
 
 def sound_material(
