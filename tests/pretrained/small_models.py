@@ -162,7 +162,7 @@ def small_material(model: Any, seed: int = 0) -> Material:
             batches.append({"pixel_values": noise})
         elif reads == "text pairs":
             batches.append({"input_ids": ids, "decoder_input_ids": ids.flip(1)[:, :12]})
-        elif reads == "batches":
+        elif reads in ("sound", "batches"):
             batches.append(_other_inputs(model.config.model_type, ids, noise))
         else:
             batches.append({"input_ids": ids})

@@ -51,7 +51,8 @@ def compress(
     ] = 0,
     text: pretrained.Text = None,
     eval_text: Annotated[
-        Path | None, typer.Option(help="Held-out text; default: every fifth document of --text.")
+        Path | None,
+        typer.Option(help="Held-out text (sound: folder); default: every fifth of --text."),
     ] = None,
     tokens: pretrained.Tokens = 20_000,
     report: PageOption = None,

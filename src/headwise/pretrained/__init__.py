@@ -24,6 +24,7 @@ from headwise.pretrained.plan.plan_file import CompressionPlan, read_plan, write
 from headwise.pretrained.text.calibration import Material
 from headwise.pretrained.text.images import image_material
 from headwise.pretrained.text.material import text_material
+from headwise.pretrained.text.sound import sound_material
 
 __all__ = [
     "FAMILIES",
@@ -52,6 +53,7 @@ __all__ = [
     "measure_model",
     "read_plan",
     "register_family",
+    "sound_material",
     "text_material",
     "write_plan",
 ]

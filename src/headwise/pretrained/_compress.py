@@ -24,7 +24,7 @@ from headwise.pretrained.compressed import Compressed
 from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
-from headwise.pretrained.model.mode import evaluating
+from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
@@ -36,10 +36,10 @@ from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
     Source,
-    check_material,
     check_source,
     describe,
     material_for,
+    readable,
 )
 from headwise.pretrained.text.options import check_options
 from headwise.pretrained.trial import least_damaging, tried
@@ -96,13 +96,14 @@ def compress(
     `uniform` gives all layers one shape, for stock transformers; `fast` gives each layer one head
     size, which costs some quality and is quicker to compute. `finetune` is a number of steps of
     training all but embeddings to match the original's outputs again. `text` is a UTF-8 file
-    (vision models: a folder of images), by default a packaged one; every fifth document of it is
+    (of images or sound: a folder of them), by default a packaged one; every fifth document of it is
     held out unless `eval_text` is given. `length` is that of the longest inputs, by default 2,048
     (encoders: 512) where the model has it. `pool` says how an encoder's embedding is read (mean,
     cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in
     gigabytes. `out` is a new folder to write, `report` an .html file. With `cache`, measurements
     are kept on disk; a `measurement` of the same model and text can also be given. A model given by
-    name is opened on the `device`: auto, cpu, cuda or mps.
+    name is opened on the `device`: auto, cpu, cuda or mps. In half precision on a CPU it is
+    computed in float32, if that fits into memory, and comes out in its own.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
@@ -129,7 +130,7 @@ def compress(
         material = material_for(
             subject.model, subject.tokenizer, text, eval_text, tokens, seed, length
         )
-        check_material(subject.model, material)
+        material = readable(subject.model, material)
         check_gate(material.samples[0], max_loss)
         if measurement is None:
             measurement = measure_model(
@@ -149,6 +150,7 @@ def compress(
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)
+    result.model = narrowed(result.model)
     result.max_loss = max_loss
     if folder is not None and result.passed is not False:
         result.save(folder)
@@ -234,6 +236,7 @@ def _judged(
         recovery = recover(
             smaller, original, sites, objective, batches, finetune, seed=seed, on_progress=part
         )
+        rounded(smaller)
     else:  # certificates speak of weights that were cut, not trained further
         reductions = reductions_of(measurement, plan.method)
         batches = few_tokens(material.calibration, *_CERTIFIED)

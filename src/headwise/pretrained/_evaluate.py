@@ -11,12 +11,12 @@ from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective, OneForAll
-from headwise.pretrained.model.mode import evaluating
+from headwise.pretrained.model.mode import evaluating, number_bytes
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
 from headwise.pretrained.speed import Pairwise, latency
-from headwise.pretrained.text.calibration import Sample, to_device, token_count
+from headwise.pretrained.text.calibration import Sample, counted, to_device, token_count
 
 _CONTEXT = 256  # tokens before the one whose FLOPs are counted
 _MOST = 0.5  # of what one answer for all inputs loses: beyond it a model is called ruined
@@ -37,6 +37,7 @@ class TextVerdict:
     loss: Pairwise | None  # nats a token, of language models
     one_for_all: float | None = None  # damage of one answer to all inputs, if there could be one
     kinds: dict[str, float] = field(default_factory=dict)  # the damage on each kind of text
+    counted: str = "tokens"  # or what else `tokens` counts: pixels, numbers
 
     def __str__(self) -> str:
         said = f"{self.damage:.4f}"
@@ -128,7 +129,7 @@ def evaluate(
         verdicts.append(quality(original, compressed, objective, sample, seen))
         done += len(sample.batches)
     full = [full_shape(site) for site in sites]
-    element = next(original.parameters()).element_size()
+    element = number_bytes(original)
     caches = Pairwise(
         element * sum(cache_elements(shape) for shape in full),
         element * sum(cache_elements(shape) for shape in plan.layers),
@@ -207,6 +208,7 @@ def quality(
         high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),
+        counted=counted(sample.batches),
         loss=loss,
         one_for_all=one_for_all.damage,
         kinds=_by_kind(sample, sums),

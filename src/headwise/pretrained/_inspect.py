@@ -22,7 +22,7 @@ from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.importance import all_heads, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import HeadWatch, distance_ranges, watch_heads
-from headwise.pretrained.model.mode import evaluating
+from headwise.pretrained.model.mode import evaluating, number_bytes
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.plan.cutting import resized
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
@@ -31,10 +31,10 @@ from headwise.pretrained.sizes import losses_by_size
 from headwise.pretrained.text.calibration import Sample, few_tokens
 from headwise.pretrained.text.material import (
     Source,
-    check_material,
     check_source,
     describe,
     material_for,
+    readable,
 )
 from headwise.pretrained.text.options import check_options
 
@@ -63,8 +63,8 @@ def inspect(
     """What each head of a model needs: ranks, saturation, importance, redundancy.
 
     `model` is a hub id, a folder, or a loaded transformers model (with its `tokenizer`, where the
-    text is not a `Material` of ready batches). `text` is a UTF-8 file (vision models: a folder of
-    images); by default a packaged one. `exact` also removes each head in turn and measures the
+    text is not a `Material` of ready batches). `text` is a UTF-8 file (of images or sound: a folder
+    of them); by default a packaged one. `exact` also removes each head in turn and measures the
     loss. `report` names an .html file to write. `length`, `pool`, `memory` and `cache` are those
     of `compress`. A model given by name is opened on the `device`: auto, cpu, cuda or mps.
     """
@@ -76,7 +76,7 @@ def inspect(
         check_model(subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
-        check_material(subject.model, material)
+        material = readable(subject.model, material)
         split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
         if measurement is None:
             measurement = measure_model(
@@ -165,7 +165,7 @@ def _cache_bytes(heads: pd.DataFrame, measurement: Measurement, model: Any) -> "
 
     Query heads that share a key head need the largest of their sizes.
     """
-    element = next(model.parameters()).element_size()
+    element = number_bytes(model)
     site = measurement.sites[0]
     group = heads["head"] // site.group_size
     keys = heads["size_at_1pct"].groupby([heads["layer"], group]).transform("max")

@@ -120,10 +120,11 @@ class Compressed(Shown):
         first, *others = judged.verdicts
         said = [
             f"damage ({judged.objective}; 95 % interval over documents): {first} {judged.unit} on "
-            f"{first.text}, {first.documents} documents, {first.tokens:,} tokens"
+            f"{first.text}, {first.documents} documents, {first.tokens:,} {first.counted}"
         ]
         said += [
-            f"damage on {each.text}: {each}, {each.documents} documents, {each.tokens:,} tokens"
+            f"damage on {each.text}: {each}, {each.documents} documents, "
+            f"{each.tokens:,} {each.counted}"
             for each in others
         ]
         said += [

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.language import NextToken
-from headwise.pretrained.text.calibration import to_device, token_count
+from headwise.pretrained.model.mode import computed_in
+from headwise.pretrained.text.calibration import counted, to_device, token_count
 from headwise.pretrained.text.limits import longest_input
 
 
@@ -51,12 +52,14 @@ def latency(
         return _timed(run, device) / tokens
 
     results = {
-        f"forward of {token_count([inputs])} tokens": _alternate(forward, original, compressed)
+        f"forward of {token_count([inputs])} {counted([inputs])}": _alternate(
+            forward, original, compressed
+        )
     }
     if isinstance(objective, NextToken) and "input_ids" in inputs:
         results["a generated token"] = _alternate(generate, original, compressed)
         results |= _with_a_filled_cache(original, compressed, device)
-    return results
+    return {name + computed_in(original): pair for name, pair in results.items()}
 
 
 _BATCH, _CONTEXT, _CACHE_BYTES = 8, 2048, 2**30

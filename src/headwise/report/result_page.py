@@ -106,8 +106,8 @@ def _compressed(result: Compressed) -> Page:
     sentences = result.sentences()
     answer = (
         f"With {100 * share.ratio:.0f} % of its attention parameters the damage is "
-        f"{judged.verdicts[0]} "
-        f"{judged.unit} on {judged.held_out_tokens:,} held-out tokens ({judged.objective})."
+        f"{judged.verdicts[0]} {judged.unit} on {judged.held_out_tokens:,} held-out "
+        f"{judged.verdicts[0].counted} ({judged.objective})."
     )
     loss = []
     if result.sizes:

@@ -11,7 +11,7 @@ import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import text_material
 from headwise.pretrained.text.calibration import BOUNDARY, packaged_text
-from headwise.pretrained.text.material import check_material
+from headwise.pretrained.text.material import readable
 
 LINE = "the house of a man who was not in the town where it was said that he had been\n"
 
@@ -75,7 +75,7 @@ def test_so_is_one_that_only_judges_and_a_copy_of_what_was_calibrated_on(tmp_pat
 def test_the_packaged_text_is_new_to_any_tokenizer(name: str) -> None:
     for tokenizer in (same_letters(), common_words()):
         model = small_model(name, vocab_size=128)
-        check_material(model, text_material(model, tokenizer, tokens=4_000))
+        readable(model, text_material(model, tokenizer, tokens=4_000))
 
 
 def _proses(size: int) -> list[str]:
@@ -106,7 +106,7 @@ def test_what_repeats_a_part_of_itself_is_judged_by(name: str, text: str, tmp_pa
     path = tmp_path / "text.txt"
     path.write_text(LIKE_ITSELF[text], "utf-8")
     model = small_model(name, vocab_size=128)
-    check_material(model, text_material(model, same_letters(), path, tokens=4_000, length=64))
+    readable(model, text_material(model, same_letters(), path, tokens=4_000, length=64))
 
 
 def test_what_is_mostly_repetition_is_told_of(tmp_path: Path) -> None:

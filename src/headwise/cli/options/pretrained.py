@@ -7,7 +7,8 @@ import typer
 
 Model = Annotated[str, typer.Argument(help="Hub id or folder.")]
 Text = Annotated[
-    Path | None, typer.Option(help="UTF-8 calibration text (ViT: a folder of images).")
+    Path | None,
+    typer.Option(help="UTF-8 calibration text (ViT: a folder of images; Whisper: of .wav)."),
 ]
 Tokens = Annotated[int, typer.Option(help="Calibration tokens.")]
 Length = Annotated[

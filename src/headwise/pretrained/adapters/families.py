@@ -38,11 +38,11 @@ class Family:
     "heads", the same with a bias on all four projections ("biased heads"), a number of heads and
     their "sizes", or nothing (None) because the head size is fixed.
     `reads`: "text pairs" are one text for the encoder and one for the decoder; of a model that
-    reads "batches" (sound, pictures with captions) the user gives them, as a `Material`.
+    reads "batches" (pictures with captions) the user gives them, as a `Material`.
     """
 
     sites: Callable[[nn.Module], list[AttentionSite]]
-    reads: Literal["text", "text pairs", "images", "batches"] = "text"
+    reads: Literal["text", "text pairs", "images", "sound", "batches"] = "text"
     uniform: Literal["heads", "biased heads", "sizes"] | None = None
 
 
@@ -84,6 +84,6 @@ FAMILIES: dict[str, Family] = {
     **_all("clip_vision_model siglip_vision_model", Family(sites=clip_sites, reads="images")),
     **_all("clip_text_model siglip_text_model", Family(sites=clip_sites)),
     **_all("clip siglip siglip2", Family(sites=clip_sites, reads="batches")),
-    **_all("whisper wav2vec2 hubert", Family(sites=bart_sites, reads="batches")),
-    "audio-spectrogram-transformer": Family(sites=vit_sites, reads="batches"),
+    **_all("whisper wav2vec2 hubert", Family(sites=bart_sites, reads="sound")),
+    "audio-spectrogram-transformer": Family(sites=vit_sites, reads="sound"),
 }

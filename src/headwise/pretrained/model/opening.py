@@ -18,6 +18,7 @@ from headwise.core.memory import TO_OPEN, check_room
 from headwise.core.spec import from_data
 from headwise.pretrained.adapters import family_of, require_supported
 from headwise.pretrained.model.apply import install
+from headwise.pretrained.model.mode import widened
 from headwise.pretrained.plan.plan_file import check_shape
 from headwise.pretrained.plan.shapes import LayerLayout
 
@@ -31,11 +32,14 @@ class Subject(NamedTuple):
 
 
 def opened(model: Any, tokenizer: Any = None, device: str = "cpu") -> Subject:
-    """What a hub id or a folder names, on a device; a loaded model is taken as and where it is."""
+    """What a hub id or a folder names, on a device; a loaded model is taken as and where it is.
+
+    Half precision on a CPU is widened (see `mode`), of a loaded model in a copy.
+    """
     if isinstance(model, str | Path):
         check_room(TO_OPEN, "opening a model")
         place = find_device(device)
-        loaded = load_model(model).to(place)
+        loaded = widened(load_model(model).to(place), in_place=True)
         if tokenizer is None and family_of(loaded).reads.startswith("text"):
             tokenizer = load_tokenizer(model)
         return Subject(str(model), loaded, tokenizer)
@@ -50,7 +54,7 @@ def opened(model: Any, tokenizer: Any = None, device: str = "cpu") -> Subject:
         "out); load it whole to measure it",
     )
     name = getattr(model.config, "name_or_path", None) or type(model).__name__
-    return Subject(name, model, tokenizer)
+    return Subject(name, widened(model), tokenizer)
 
 
 def transformers() -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.apply import replace_attention
 from headwise.pretrained.model.cut import cut_layer
+from headwise.pretrained.model.mode import rounded
 from headwise.pretrained.model.saving import record_layouts
 from headwise.pretrained.model.stock import stock_model
 from headwise.pretrained.plan.make import reductions_of
@@ -29,4 +30,4 @@ def apply_plan(model: Any, measurement: Measurement, plan: CompressionPlan) -> A
         replace_attention(smaller, site, cut)
         layouts.append(cut.layout)
     record_layouts(smaller, layouts)
-    return smaller
+    return rounded(smaller)

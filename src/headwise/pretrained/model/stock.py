@@ -10,6 +10,7 @@ from headwise.core.errors import require
 from headwise.pretrained.adapters import FAMILIES, AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.model.cut import cut_layer
+from headwise.pretrained.model.mode import as_exact
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.plan.uniform import stock_reason
@@ -40,7 +41,7 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
     for index, site in enumerate(measurement.sites):
         state |= fill(model, measurement, index, site, plan.layers[index])
     smaller.load_state_dict(state)
-    return smaller.to(next(model.parameters()).dtype).eval()
+    return as_exact(smaller.to(next(model.parameters()).device), model).eval()
 
 
 def _biased_state(

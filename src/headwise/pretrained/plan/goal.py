@@ -12,6 +12,7 @@ from headwise.core.errors import require
 from headwise.pretrained.adapters import attention_sites, read_weights
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement, identity
+from headwise.pretrained.model.mode import number_bytes
 from headwise.pretrained.plan.allocate import Budget, total
 from headwise.pretrained.plan.counts import shape_cost
 from headwise.pretrained.plan.from_allocation import from_allocation
@@ -146,6 +147,6 @@ def opened_plan(
 def cache_fraction(model: Any, measurement: Measurement, kv_bytes: int) -> float:
     """Bytes of cache a token, as a fraction of what the model uses."""
     require(measurement.sites[0].causal, "an encoder has no key–value cache; use keep")
-    whole = next(model.parameters()).element_size() * total(measurement, "cache")
+    whole = number_bytes(model) * total(measurement, "cache")
     require(kv_bytes <= whole, f"kv_bytes is {kv_bytes}; this model uses {whole:,} bytes a token")
     return float(kv_bytes / whole)

@@ -18,6 +18,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import read_bytes
 
 BOUNDARY = "<|endoftext|>"
+_TOKENS = ("input_ids", "decoder_input_ids")
 SHORTEST = 8  # tokens: below this a window has no context to attend to
 # Of the packaged calibration text; each kind is evenly spaced (benchmarks: packaged_texts.py).
 _DOCUMENTS = {"encyclopaedia": 34, "speech": 15, "novel": 15, "poem": 3, "play": 6, "code": 20}
@@ -57,6 +58,22 @@ class Material(NamedTuple):
         source = self.held_out_source or f"held-out part of {self.source}"
         first = Sample(self.held_out, source, self.documents, self.kinds)
         return [first] if self.other is None else [first, self.other]
+
+    def as_exact(self, dtype: torch.dtype) -> "Material":
+        """The same with all numbers but integers in this type, which is a model's."""
+
+        def exact(batches: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+            return [
+                {name: x.to(dtype) if x.is_floating_point() else x for name, x in batch.items()}
+                for batch in batches
+            ]
+
+        return self._replace(
+            calibration=exact(self.calibration),
+            held_out=exact(self.held_out),
+            more=exact(self.more),
+            other=self.other and self.other._replace(batches=exact(self.other.batches)),
+        )
 
 
 class Piece(NamedTuple):
@@ -210,8 +227,18 @@ def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def token_count(batches: list[dict[str, Tensor]]) -> int:
-    """Tokens (or pixels) in these batches."""
-    return sum(next(iter(batch.values())).numel() for batch in batches)
+    """Tokens in these batches, or, where there are none, numbers of the first input."""
+    return sum(batch[_counted_input(batch)].numel() for batch in batches)
+
+
+def counted(batches: list[dict[str, Tensor]]) -> str:
+    """What `token_count` counts: tokens, pixels, or numbers (of sound)."""
+    name = _counted_input(batches[0])
+    return "tokens" if name in _TOKENS else "pixels" if name == "pixel_values" else "numbers"
+
+
+def _counted_input(batch: dict[str, Tensor]) -> str:
+    return next((name for name in _TOKENS if name in batch), next(iter(batch)))
 
 
 def to_device(

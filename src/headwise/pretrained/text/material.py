@@ -1,4 +1,4 @@
-"""From a text or a folder of images to the batches that a given model takes."""
+"""From a text or a folder of images or recordings to the batches that a given model takes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +17,7 @@ from headwise.pretrained.text.calibration import (
     Sample,
     about,
     calibration_kinds,
+    counted,
     every_fifth,
     held_out_texts,
     of_both_lengths,
@@ -27,6 +28,7 @@ from headwise.pretrained.text.calibration import (
 from headwise.pretrained.text.images import image_material
 from headwise.pretrained.text.novelty import check_new, repetitions
 from headwise.pretrained.text.reader import FEW, Reader
+from headwise.pretrained.text.sound import sound_material
 
 _PACKAGED = {
     "calibration": "packaged text (encyclopaedia, speeches, novels, plays, Python, 13 languages)",
@@ -39,7 +41,8 @@ _A_KIND = 2  # and of each kind of the packaged one
 _MORE = 50  # times as much text for a recovery, if there is: it overfits less then
 
 Source = str | Path | Material | None
-"""Where calibration material comes from: a file (or folder of images), ready batches, or None."""
+"""Where calibration material comes from: a file (or a folder of images or recordings), ready
+batches, or None."""
 
 
 def text_material(
@@ -168,7 +171,7 @@ def material_for(
     seed: int = 0,
     length: int | None = None,
 ) -> Material:
-    """Text for language models; images (`text` names their folder) for vision models."""
+    """Text for language models; a folder of images or recordings for those of images or sound."""
     if isinstance(text, Material):
         require(length is None, "ready batches have their length: leave length out")
         return text
@@ -176,7 +179,11 @@ def material_for(
     eval_text = None if eval_text is None else Path(eval_text)
     if family_of(model).reads == "images":
         require(length is None, "length is for text; images have the model's size")
+        require(eval_text is None, "eval_text is for text and sound; of images a fifth is held out")
         return image_material(model, text, seed=seed)
+    if family_of(model).reads == "sound":
+        require(length is None, "length is for text; sound is heard as long as the model listens")
+        return sound_material(model, text, eval_folder=eval_text)
     require(
         family_of(model).reads != "batches",
         f"what {type(model).__name__} reads is not text alone: give batches of its inputs, as a "
@@ -191,9 +198,9 @@ def material_for(
     )
 
 
-def check_material(model: Any, material: Material) -> None:
-    """Refuse batches that the model cannot read (padding, token numbers beyond its vocabulary), and
-    those by which it cannot be judged."""
+def readable(model: Any, material: Material) -> Material:
+    """The material in the model's precision; refused is what it cannot read (padding, token numbers
+    beyond its vocabulary), and that by which it cannot be judged."""
     require(bool(material.calibration), "there is nothing to calibrate on")
     require(bool(material.held_out), "there is no held-out text to judge by; give more text")
     rows = _embedded_tokens(model)
@@ -217,6 +224,7 @@ def check_material(model: Any, material: Material) -> None:
                 f"(0 to {rows - 1:,}): is the tokenizer another model's?"
             )
     check_new(material)
+    return material.as_exact(model.dtype)
 
 
 def _check_forms(batches: list[Any]) -> None:
@@ -255,5 +263,5 @@ def _embedded_tokens(model: Any) -> int | None:
 
 def describe(material: Material) -> str:
     """What was calibrated on, in a line."""
-    kind = "pixels" if "pixel_values" in material.calibration[0] else "tokens"
-    return f"{material.source}: {token_count(material.calibration):,} {kind} to calibrate"
+    batches = material.calibration
+    return f"{material.source}: {token_count(batches):,} {counted(batches)} to calibrate"

@@ -54,3 +54,15 @@ def test_what_is_no_image_gets_a_sentence(pictures: Path, vision_model: Path) ->
         assert isinstance(result.exception, InputError)
         assert sentence in str(result.exception)
         assert not (pictures / "out").exists()
+
+
+def test_images_to_judge_by_have_no_folder_of_their_own(pictures: Path, vision_model: Path) -> None:
+    with pytest.raises(InputError, match="of images a fifth is held out"):
+        headwise.compress(vision_model, keep=0.7, text=pictures, eval_text=pictures)
+
+
+def test_images_are_in_the_precision_of_the_model(pictures: Path) -> None:
+    model = small_model("vit").bfloat16()
+    result = headwise.compress(model, keep=0.7, text=pictures, cache=False, time_it=False)
+    assert {parameter.dtype for parameter in result.model.parameters()} == {model.dtype}
+    assert result.evaluation.verdicts[0].counted == "pixels"

@@ -1,0 +1,118 @@
+"""A model in half precision on a CPU: computed in float32, judged and written in its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small_models import small_material, small_model, word_tokenizer
+from torch.nn import functional
+
+import headwise
+from headwise.core import memory
+from headwise.pretrained import Material, compress
+
+HALF = [torch.float16, torch.bfloat16]
+
+
+def _seen(outputs: Any) -> torch.Tensor:
+    return outputs[0].float().log_softmax(-1)[:, :-1]
+
+
+def _damage(original: Any, compressed: Any, batches: list[dict[str, torch.Tensor]]) -> float:
+    """Kullback–Leibler divergence a token, written anew."""
+    total, tokens = 0.0, 0
+    for batch in batches:
+        with torch.no_grad():
+            p, q = _seen(original(**batch)), _seen(compressed(**batch))
+        total += float(functional.kl_div(q, p, log_target=True, reduction="sum"))
+        tokens += p[..., 0].numel()
+    return total / tokens
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("dtype", HALF)
+def test_the_verdict_is_about_what_is_written(
+    dtype: torch.dtype, uniform: bool, tmp_path: Path
+) -> None:
+    """Opened again in float32, the two checkpoints differ by just what was reported."""
+    small_model("llama").to(dtype).save_pretrained(tmp_path / "half")
+    material = small_material(small_model("llama"))
+    result = compress(
+        str(tmp_path / "half"),
+        text=material,
+        tokenizer=word_tokenizer(),
+        keep=0.7,
+        uniform=uniform,
+        out=tmp_path / "out",
+        cache=False,
+    )
+    again = headwise.from_pretrained(tmp_path / "out")
+    assert {parameter.dtype for parameter in again.parameters()} == {dtype}
+    buffers = [dict(model.named_buffers()) for model in (again, result.model)]
+    assert {name: each.dtype for name, each in buffers[0].items()} == {
+        name: each.dtype for name, each in buffers[1].items()
+    }
+    batch = material.held_out[0]
+    with torch.no_grad():
+        assert torch.equal(again(**batch)[0], result.model(**batch)[0])
+    wide = [
+        headwise.from_pretrained(tmp_path / name, dtype=torch.float32) for name in ("half", "out")
+    ]
+    own = _damage(*wide, material.held_out)
+    assert result.evaluation.damage == pytest.approx(own, rel=1e-6)
+    assert result.evaluation.cache_bytes_per_token is not None
+    assert result.evaluation.cache_bytes_per_token.original == 2 * 2 * 2 * 3 * 8
+    assert all("in float32" in name for name in result.evaluation.latency_ms)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_a_loaded_model_stays_as_it_is(dtype: torch.dtype) -> None:
+    model = small_model("whisper").to(dtype)
+    model.model.decoder.layer_norm.float()  # some checkpoints keep a few weights in float32
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    material = small_material(model)
+    result = compress(model, text=_halved(material, dtype), keep=0.7, finetune=3, cache=False)
+    after = model.state_dict()
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        assert tensor.dtype == after[name].dtype
+        assert torch.equal(tensor, after[name])
+    assert vars(model).keys() == vars(small_model("whisper")).keys()
+    types = {name: each.dtype for name, each in result.model.named_parameters()}
+    assert {types.pop(f"model.decoder.layer_norm.{part}") for part in ("weight", "bias")} == {
+        torch.float32
+    }
+    assert set(types.values()) == {dtype}
+    inspection = headwise.inspect(model, text=_halved(material, dtype), cache=False)
+    assert inspection.heads["importance"].notna().all()
+
+
+def _halved(material: Material, dtype: torch.dtype) -> Material:
+    """As a user of such a model has it."""
+    batches = [
+        {name: x.to(dtype) if x.is_floating_point() else x for name, x in batch.items()}
+        for batch in (*material.calibration, *material.held_out)
+    ]
+    return Material(batches[:8], batches[8:], material.source)
+
+
+def test_the_search_asks_what_the_gate_asks() -> None:
+    """Sizes that are tried are rounded like the one that is written."""
+    model = small_model("llama").bfloat16()
+    material = small_material(model)
+    least = compress(model, text=material, max_loss=0.05, cache=False, time_it=False)
+    assert least.passed
+    assert least.evaluation.verdicts[0].high is not None
+    assert least.evaluation.verdicts[0].high <= 0.05
+
+
+def test_without_the_memory_a_model_keeps_its_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model("llama").bfloat16()
+    material = small_material(model)
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    for free, wide in ((10 * numbers, False), (13 * numbers, True)):
+        monkeypatch.setattr(memory, "_available", lambda free=free: free)
+        result = compress(model, text=material, keep=0.7, memory=0.1, cache=False)
+        assert all(("in float32" in name) == wide for name in result.evaluation.latency_ms)
+        assert {parameter.dtype for parameter in result.model.parameters()} == {torch.bfloat16}
