@@ -4,11 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test browser screenshots lint format docs bench clean
+.PHONY: help demo test test-slow browser screenshots lint format docs bench clean
 
 help:
 	@echo "make demo    reproduce the phase transition in the number of heads: results/demo/report.html"
 	@echo "make test    lint, type-check and test"
+	@echo "make test-slow  the tests that take half a minute or more each"
 	@echo "make screenshots  pictures of a page of every kind: results/screenshots"
 	@echo "make format  format the code"
 	@echo "make docs    build the documentation, strictly: site/index.html"
@@ -37,6 +38,9 @@ demo: $(VENV)/.installed
 
 test: lint browser
 	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m slow
 
 # The pages are tested in Debian's chromium. Where it cannot be installed, those tests are skipped.
 browser:

@@ -1,11 +1,13 @@
 """What one head learns slowly is not credited to several that learn it quickly."""
 
 import numpy as np
+import pytest
 
 import headwise
 from headwise.advise.probe.zoo import draw_of_class
 
 
+@pytest.mark.slow
 def test_the_number_of_distinct_symbols_is_one_average() -> None:
     """Three heads reach 1e-7; a mean is 50 times above what they leave when it has begun."""
     seed, index = 139877293, 27

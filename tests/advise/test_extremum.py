@@ -186,7 +186,7 @@ def _diameter(x: np.ndarray) -> np.ndarray:
     return np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(-1)).max((1, 2))
 
 
-@pytest.mark.parametrize("target", [_soft, _diameter])
+@pytest.mark.parametrize("target", [_soft, pytest.param(_diameter, marks=pytest.mark.slow)])
 def test_noise_hides_neither_sums_nor_pairs(target: Target) -> None:
     """Two soft maxima were counted as three, the two most distant tokens as two features."""
     rng = np.random.default_rng(1)

@@ -31,7 +31,10 @@ def test_the_highest_point_of_a_walk_has_too_many_forms(short: None) -> None:
     assert found.heads is None
 
 
-@pytest.mark.parametrize(("name", "index"), [("neighbours of first", 2), ("induction", 2)])
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [("neighbours of first", 2), pytest.param("induction", 2, marks=pytest.mark.slow)],
+)
 def test_comparing_tokens_takes_two_layers_and_the_rank_is_known(
     short: None, name: str, index: int
 ) -> None:
