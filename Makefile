@@ -36,7 +36,8 @@ $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/headwise study run head-count --tier quick --store results/demo/head-count.db --report results/demo
 
-test: lint browser
+test:
+	$(MAKE) -j 2 lint browser
 	$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/.installed-dev

@@ -133,8 +133,8 @@ class UntilKept(Deadline):
 def test_each_command_knows_more_than_the_one_before(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwise.advise.plan.scale._FEWEST_STEPS", 20)
-    monkeypatch.setattr("headwise.advise.plan.scale._MOST_STEPS", 20)
+    monkeypatch.setattr("headwise.advise.plan.scale._FEWEST_STEPS", 8)
+    monkeypatch.setattr("headwise.advise.plan.scale._MOST_STEPS", 8)
     monkeypatch.setattr("headwise.advise.plan.scale._TOKENS_A_STEP", 128)
     monkeypatch.setattr(Deadline, "after", lambda seconds: UntilKept())
     request = replace(REQUEST, seconds=0.5)  # the quickest trials take longer: they are begun

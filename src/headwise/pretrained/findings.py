@@ -1,8 +1,12 @@
 """An inspection in words."""
 
+from math import sqrt
+
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr  # scipy.stats takes a second to import
+
+from headwise.pretrained.measure.importance import rank_correlation
 
 
 def findings(
@@ -55,8 +59,10 @@ def _by_depth(heads: pd.DataFrame, errors: pd.DataFrame) -> str:
         return "with fewer than three layers, depth cannot be compared"
     if "stack" in heads:
         return f"layers of several stacks ({_stacks(heads)}): their numbers are no depths"
-    result = stats.spearmanr(at_size["layer"], at_size["change"])
-    rho, p = float(result.statistic), float(result.pvalue)
+    rho = rank_correlation(at_size["layer"], at_size["change"])
+    free = len(at_size) - 2
+    student = rho * sqrt(free / max(1 - rho**2, 1e-300))
+    p = float(2 * stdtr(free, -abs(student)))
     spread = ", ".join(f"{100 * value:.0f} %" for value in by_layer)
     if p < 0.05:
         answer = "later layers do saturate more" if rho < 0 else "later layers saturate less"
@@ -112,7 +118,7 @@ def _sureness(heads: pd.DataFrame, agreement: float | None) -> list[str]:
     """How far the order of measured importances, and of the estimates, can be trusted."""
     if agreement is None:
         return []
-    said = float(stats.spearmanr(heads["importance"], heads["importance_measured"]).statistic)
+    said = rank_correlation(heads["importance"], heads["importance_measured"])
     return [
         "as much other text would rank the heads' measured importances like this one to about "
         f"{agreement:.2f} (rank correlation, from the text's halves); gradients alone rank them "

@@ -1,12 +1,12 @@
 """What removing a head costs, measured: its context is replaced by its mean, all else as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float
-from scipy import stats
 from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
@@ -55,13 +55,19 @@ def removal_losses(
     return Removals(by_sequence.sum(1) / whole.sum(), _agreement(by_sequence))
 
 
+def rank_correlation(one: Iterable[float], other: Iterable[float]) -> float:
+    """Spearman's; equal values share the mean of their ranks."""
+    both = pd.DataFrame({"one": list(one), "other": list(other)})
+    return float(both.corr(method="spearman").iloc[0, 1])
+
+
 def _agreement(damage: Float[np.ndarray, "heads sequences"]) -> float | None:
     """From the rank correlation r of two halves, that of two wholes: 2r/(1 + r), after Spearman and
     Brown."""
     halves = damage[:, ::2].sum(1), damage[:, 1::2].sum(1)
     if len(damage) < 3 or any(np.ptp(half) == 0 for half in halves):
         return None
-    between = float(stats.spearmanr(*halves).statistic)
+    between = rank_correlation(*halves)
     return 2 * between / (1 + between) if between > 0 else between
 
 

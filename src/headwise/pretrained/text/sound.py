@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from scipy.io import wavfile
-from scipy.signal import resample_poly
 from torch import Tensor
 
 from headwise.core.errors import InputError, require
@@ -145,10 +144,11 @@ def _samples(path: Path, rate: int) -> np.ndarray:
         sound = sound / float(np.iinfo(sound.dtype).max)
     mono = np.asarray(sound, np.float32).reshape(len(sound), -1).mean(1)
     require(bool(np.isfinite(mono).all()), f"{path} has samples that are not numbers")
-    common = math.gcd(rate, own_rate)
     if rate == own_rate or not len(mono):
         return mono
-    return np.asarray(resample_poly(mono, rate // common, own_rate // common), np.float32)
+    samples = math.ceil(len(mono) * rate / own_rate)  # the same frequencies, in so many samples
+    again = np.fft.irfft(np.fft.rfft(mono), samples) * (samples / len(mono))
+    return again.astype(np.float32)
 
 
 def _heard(model: Any, hearing: _Hearing, part: np.ndarray) -> dict[str, Tensor]:
