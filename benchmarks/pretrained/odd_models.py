@@ -7,7 +7,8 @@ Each case is a tiny checkpoint (see `odd_checkpoints`) and a command line. Outco
 
 - right: what was written opens again, keeps what was asked for, and its damage, by an own loop
   (`odd_judging`) on other text of the same kind, is the reported one within a factor of 1.5, or
-  within the interval that was reported with it;
+  within the interval that was reported with it; in float32 where a warning says that the models'
+  own precision adds to it;
 - refused: a sentence, and nothing written; for a broken checkpoint that is what is right;
 - wrong: written and not so, or ruined (no nearer to the original than one prediction for all
   inputs) without a warning, or a broken checkpoint that was accepted;
@@ -153,6 +154,10 @@ def inspected(data: dict[str, Any]) -> Outcome:
     return Outcome("right", f"rank correlation {spearmanr(said, true).statistic:.2f}")
 
 
+def in_float32(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: x.float() if x.is_floating_point() else x for name, x in batch.items()}
+
+
 def judged(
     case: Case, arguments: list[str], data: dict[str, Any], model: Path, out: Path,
     fresh: list[str] | None,
@@ -163,14 +168,17 @@ def judged(
     )
     original = kind.from_pretrained(model, dtype="auto").eval()
     smaller = headwise.from_pretrained(out).eval()
+    types = [{parameter.dtype for parameter in each.parameters()} for each in (original, smaller)]
     batches = pictures(original) if fresh is None else passages(model, original, fresh)
     own, nothing = apart(original, smaller, batches)
     verdict = data["evaluation"]["verdicts"][0]
+    if math.isfinite(own) and any("rounding adds" in warning for warning in data["warnings"]):
+        own, nothing = apart(original.float(), smaller.float(), list(map(in_float32, batches)))
     reported = verdict["damage"]
     outcome = Outcome("wrong", "", reported, own, nothing)
     share = data["evaluation"]["attention_parameters"]
     kept = share["compressed"] / share["original"]
-    if {p.dtype for p in smaller.parameters()} != {p.dtype for p in original.parameters()}:
+    if types[0] != types[1]:
         outcome.why = "another precision"
     elif not math.isfinite(own):
         outcome.why = "outputs that are not numbers"

@@ -32,6 +32,7 @@ from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, op
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
+from headwise.pretrained.precision import in_own_precision
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
@@ -252,6 +253,7 @@ def _judged(
         on_progress=part_of(on_progress, recovered, 1.0),
     )
     check_finite(judged)
+    own = in_own_precision(original, smaller, objective, material.held_out)
     return Compressed(
         name=subject.name,
         model=smaller,
@@ -265,6 +267,7 @@ def _judged(
             *ruins(judged),
             *tells_nothing(judged),
             *uncertain(judged),
+            *(own.warnings() if own is not None else ()),
         ],
         tokenizer=subject.tokenizer,
     )

@@ -10,7 +10,11 @@ from torch.nn import functional
 
 import headwise
 from headwise.core import memory
+from headwise.core.errors import InputError
 from headwise.pretrained import Material, compress
+from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.model.mode import widened
+from headwise.pretrained.precision import in_own_precision
 
 HALF = [torch.float16, torch.bfloat16]
 
@@ -116,3 +120,53 @@ def test_without_the_memory_a_model_keeps_its_precision(monkeypatch: pytest.Monk
         result = compress(model, text=material, keep=0.7, memory=0.1, cache=False)
         assert all(("in float32" in name) == wide for name in result.evaluation.latency_ms)
         assert {parameter.dtype for parameter in result.model.parameters()} == {torch.bfloat16}
+
+
+def test_a_layer_that_does_nothing_does_not_overflow_in_float16() -> None:
+    """Its gradients are next to nothing beside its values; the cut's two factors are alike."""
+    model = small_model("bert").half()
+    with torch.no_grad():
+        model.encoder.layer[0].attention.self.value.weight.mul_(1e-5)
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.75, fast=True, cache=False, time_it=False)
+    largest = max(float(each.detach().abs().max()) for each in result.model.parameters())
+    assert largest < 100
+    with torch.no_grad():
+        assert result.model(**material.held_out[0])[0].isfinite().all()
+
+
+def test_rounding_that_outweighs_the_cut_is_said() -> None:
+    """Weights of rank two are cut for nothing; bfloat16 still rounds what flows through them."""
+    model = small_model("llama")
+    with torch.no_grad():
+        for layer in model.model.layers:
+            for name in ("q_proj", "k_proj", "v_proj"):
+                weight = getattr(layer.self_attn, name).weight
+                u, s, vh = torch.linalg.svd(weight)
+                weight.copy_((u[:, :2] * s[:2]) @ vh[:2])
+    material = small_material(model)
+    for half in (False, True):
+        given = model.bfloat16() if half else model
+        result = compress(given, text=material, keep=0.9, cache=False, time_it=False)
+        said = [warning for warning in result.warnings if "in bfloat16" in warning]
+        assert bool(said) == half
+
+
+def test_a_model_that_overflows_only_when_it_is_smaller_is_refused() -> None:
+    """Values beyond 65504, which the original never reaches."""
+    model = small_model("llama").half()
+    wide = widened(model)
+    smaller = widened(model)
+    with torch.no_grad():
+        smaller.model.layers[0].self_attn.v_proj.weight.mul_(1e6)
+    batches = small_material(model).held_out
+    objective = objective_for(model)
+    found = in_own_precision(wide, wide, objective, batches)
+    assert found is not None
+    assert found.original_is_finite
+    assert found.warnings() == []
+    with pytest.raises(InputError, match="in float16, its own precision, the compressed"):
+        in_own_precision(wide, smaller, objective, batches)
+    overflowing = in_own_precision(smaller, wide, objective, batches)
+    assert overflowing is not None
+    assert "the original's outputs are not finite" in overflowing.warnings()[0]

@@ -63,7 +63,7 @@ def rounded(model: Any) -> Any:
 def narrowed(model: Any) -> Any:
     """The same model; if it was widened, in its own precision again."""
     _converted(model, _own_types(model))
-    if hasattr(model, _TYPES):
+    if is_widened(model):
         delattr(model, _TYPES)
     return model
 
@@ -75,9 +75,14 @@ def as_exact(smaller: Any, model: Any) -> Any:
     return narrowed(smaller) if wide is None else rounded(smaller)
 
 
+def is_widened(model: Any) -> bool:
+    """Whether the model is computed in another precision than its own."""
+    return hasattr(model, _TYPES)
+
+
 def computed_in(model: Any) -> str:
     """That times are not those of the model's own precision, if so."""
-    return ", in float32" if hasattr(model, _TYPES) else ""
+    return ", in float32" if is_widened(model) else ""
 
 
 def number_bytes(model: Any) -> int:

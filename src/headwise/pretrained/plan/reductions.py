@@ -122,7 +122,7 @@ def narrowing(gradient: Tensor, value: Tensor) -> Narrowing:
     scale = inverse_root(s)
     into = scale.unsqueeze(-1) * (u.mT @ sensitivity)
     back = (root @ vh.mT) * scale.unsqueeze(-2)
-    return Narrowing(into, back, tail_damage(s))
+    return Narrowing(*balanced(into, back), tail_damage(s))
 
 
 def inverse_root(singular: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
@@ -133,6 +133,21 @@ def inverse_root(singular: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n
     largest = singular.amax(-1, keepdim=True)
     bounded = singular.clamp(min=largest * 1e-9 + 1e-300).rsqrt()
     return torch.where(largest > _DEAD, bounded, 0.0)
+
+
+def balanced(
+    into: Float[Tensor, "*batch rank n"], back: Float[Tensor, "*batch m rank"]
+) -> tuple[Tensor, Tensor]:
+    """The same product, with each row of `into` about as long as its column of `back`.
+
+    How gradients compare with values depends on the unit of the damage and on how little a layer
+    does, and half precision ends at 65504. The factors are powers of two, so nothing is rounded.
+    """
+    rows, columns = into.norm(dim=-1), back.norm(dim=-2)
+    alive = (rows > 0) & (columns > 0)
+    ratio = torch.where(alive, columns / rows, 1.0)
+    factor = torch.exp2((ratio.log2() / 2).round())
+    return into * factor.unsqueeze(-1), back / factor.unsqueeze(-2)
 
 
 def tail_damage(singular: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch sizes"]:
@@ -215,7 +230,7 @@ def factorise(weight: Tensor, root: Tensor, gradient: Tensor) -> Factor:
     scale = inverse_root(s)
     into = scale.unsqueeze(-1) * (u.mT @ sensitivity)
     back = (weight @ root @ vh.mT) * scale
-    return Factor(into, back, tail_damage(s))
+    return Factor(*balanced(into, back), tail_damage(s))
 
 
 def score_maps(
