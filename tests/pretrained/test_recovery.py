@@ -33,7 +33,7 @@ def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again()
             model,
             text=material,
             keep=0.5,
-            finetune=12,
+            finetune=40,
             seed=seed,
             measurement=measurement,
             time_it=False,
