@@ -16,7 +16,11 @@ import torch
 from scipy import stats
 
 from headwise.pretrained import inspect, load_model, load_tokenizer, measure_model, text_material
-from headwise.pretrained.measure.importance import all_heads, removal_losses
+from headwise.pretrained.measure.importance import (
+    all_heads,
+    estimated_losses,
+    removal_losses,
+)
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.text.calibration import few_tokens, token_count
 
@@ -43,8 +47,9 @@ def predicts(
     rng = np.random.default_rng(0)
     some = [heads[index] for index in rng.permutation(len(heads))[:count]]
     true = removal_losses(model, measurement, batches, some)
-    said = [measurement.curves[layer].removal[head] for layer, head in some]
-    return float(stats.spearmanr(said, true.losses).statistic), true.agreement
+    said = dict(zip(heads, estimated_losses(model, measurement, batches), strict=True))
+    ranked = stats.spearmanr([said[head] for head in some], true.losses)
+    return float(ranked.statistic), true.agreement
 
 
 def main() -> None:

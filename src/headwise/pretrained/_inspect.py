@@ -7,7 +7,6 @@ The measurement (see `measure.measurement`) gives the sensitivity to every reduc
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spec
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
 from headwise.pretrained.measure.certificate import certify
-from headwise.pretrained.measure.importance import all_heads, removal_losses
+from headwise.pretrained.measure.importance import all_heads, estimated_losses, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import HeadWatch, distance_ranges, watch_heads
 from headwise.pretrained.model.mode import evaluating, number_bytes
@@ -39,7 +38,7 @@ from headwise.pretrained.text.material import (
 from headwise.pretrained.text.options import check_options
 
 _WATCHED = (2048, 256)  # tokens, and the longest input: attention recomputed costs its square
-_REMOVED = (4096, 1024)  # with which heads are removed one by one
+_REMOVED = (4096, 1024)  # with which heads are removed, by gradients or one by one
 _SIZED = (2048, 512)  # with which the loss at several sizes is measured
 
 
@@ -77,7 +76,7 @@ def inspect(
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
         material = readable(subject.model, material)
-        split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
+        split = (0.35, 0.45, 0.5, 0.6) if exact else (0.6, 0.75, 0.85, 1.0)
         if measurement is None:
             measurement = measure_model(
                 subject.model,
@@ -94,7 +93,6 @@ def inspect(
         heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
         if stacks := stacks_of(measurement.sites):
             heads["stack"] = heads["layer"].map(stacks)
-        heads["importance"] = np.concatenate([curves.removal for curves in measurement.curves])
         if measurement.sites[0].causal:
             heads["cache_bytes"] = _cache_bytes(heads, measurement, subject.model)
         heads["bound"] = [
@@ -107,15 +105,17 @@ def inspect(
                 watched,
             )
         ]
+        judging = few_tokens(material.held_out, *_REMOVED)
         part = part_of(on_progress, split[1], split[2])
+        heads["importance"] = estimated_losses(subject.model, measurement, judging, part)
+        part = part_of(on_progress, split[2], split[3])
         held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
         sizes = losses_by_size(subject.model, measurement, held_out, part)
         removed = None
         if exact:
-            batches = few_tokens(material.held_out, *_REMOVED)
-            part = part_of(on_progress, split[2], 1.0)
+            part = part_of(on_progress, split[3], 1.0)
             every = all_heads(measurement)
-            removed = removal_losses(subject.model, measurement, batches, every, part)
+            removed = removal_losses(subject.model, measurement, judging, every, part)
             heads["importance_measured"] = removed.losses
         profiles = _profiles(subject, measurement, watches, watched)
     errors = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.errors(i)])

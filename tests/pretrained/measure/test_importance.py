@@ -1,16 +1,18 @@
 """What removing a head costs: estimated from gradients, and measured."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from small_models import measured
+from small_models import Measured, measured
 
 from headwise.pretrained import inspect
 from headwise.pretrained.measure import curves, importance
 from headwise.pretrained.measure.importance import all_heads
+from headwise.pretrained.text.calibration import few_tokens
 
 
 def estimated(changes: np.ndarray) -> np.ndarray:
@@ -35,6 +37,51 @@ def test_a_few_stretches_whose_gradients_promise_too_much_do_not_decide() -> Non
 
 def test_a_change_of_nothing_costs_nothing() -> None:
     assert not estimated(np.zeros((9, 8))).any()
+
+
+FAMILIES = ("llama", "bert-masked", "bert", "vit-classifier", "whisper")
+
+
+def with_small_changes(family: str, shrink: float) -> Measured:
+    """All heads nearly at their means: what removing them changes is as gradients say."""
+    model, material, measurement = measured(family)
+    model = copy.deepcopy(model)
+    for site, reduced in zip(measurement.sites, measurement.reductions, strict=True):
+        mean = reduced.moments.context_mean.flatten().float()
+
+        def nearer(module, inputs, mean=mean):
+            return (mean + shrink * (inputs[0] - mean),)
+
+        model.get_submodule(site.output).register_forward_pre_hook(nearer)
+    return Measured(model, material, measurement)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_promise_what_removing_a_head_does_where_that_is_little(family: str) -> None:
+    model, material, measurement = with_small_changes(family, 0.05)
+    seeds = [replace(measurement, seed=seed) for seed in range(40)]
+    promised = np.mean(
+        [importance.promised_losses(model, each, material.held_out) for each in seeds], axis=0
+    )
+    heads = all_heads(measurement)
+    true = importance.removal_losses(model, measurement, material.held_out, heads).losses
+    assert true.max() > 1e-6
+    np.testing.assert_allclose(promised, true, rtol=0.4, atol=1e-7)  # float32 has 1e-7 of an output
+
+
+def test_an_estimate_is_of_both_texts_and_leaves_the_model_as_it_was() -> None:
+    model, material, measurement = measured("llama")
+    batches = few_tokens(material.held_out, 4096, 1024)
+    model.train()
+    promised = importance.promised_losses(model, measurement, batches)
+    again = importance.promised_losses(model, measurement, batches)
+    assert model.training
+    assert all(each.requires_grad for each in model.parameters())
+    model.eval()
+    np.testing.assert_array_equal(promised, again)
+    calibrated = np.concatenate([layer.removal for layer in measurement.curves])
+    inspection = inspect(model, text=material, measurement=measurement)
+    np.testing.assert_allclose(inspection.heads["importance"] ** 2, calibrated * promised)
 
 
 @torch.no_grad()

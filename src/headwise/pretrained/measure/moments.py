@@ -40,7 +40,7 @@ from headwise.pretrained.adapters import AttentionSite, Projection
 from headwise.pretrained.adapters.mechanism import paired
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.store import Kept, Sums, restored, stored
-from headwise.pretrained.model.mode import evaluating
+from headwise.pretrained.model.mode import evaluating, frozen
 from headwise.pretrained.text.calibration import to_device
 
 NOTHING_KEPT = Kept(None)
@@ -102,11 +102,11 @@ class _Sums(Sums):
     def _queries(self, output: Tensor) -> Tensor:
         site = self.site
         flat = site.query.columns(output) if site.norm is None else site.norm.flat(output)
-        return _by_head(paired(site, flat), site.head_dim)
+        return heads_apart(paired(site, flat), site.head_dim)
 
     def _on_query(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         site = self.site
-        output = _tracked(output)
+        output = tracked(output)
         query = self._queries(output.detach())
         self.tokens += query.shape[1]
         self.add("query", query.mT @ query)
@@ -137,7 +137,7 @@ class _Sums(Sums):
         self, role: str, projection: Projection, x: Tensor, output: Tensor
     ) -> Tensor:
         """Gradients of all heads' rows together, for factors that they share."""
-        output = _tracked(output)
+        output = tracked(output)
 
         def on_gradient(gradient: Tensor) -> None:
             flat = paired(self.site, projection.columns(gradient)).flatten(0, -2).float()
@@ -156,19 +156,19 @@ class _Sums(Sums):
 
     def _on_context(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         dim, sequences = self.site.head_dim, inputs[0].shape[0]
-        context = _by_head(inputs[0].detach(), dim)
+        context = heads_apart(inputs[0].detach(), dim)
         self.add("context_mean", context.sum(1))
         self.add("context", context.mT @ context)
         flat = inputs[0].detach().flatten(0, -2).float()
         self.add("all_context", flat.T @ flat)
 
         def on_gradient(gradient: Tensor) -> None:
-            by_head = _by_head(gradient, dim)
+            by_head = heads_apart(gradient, dim)
             self.add("context_gradient", by_head.mT @ by_head)
             self._add_felt("felt_context", context, by_head)
             products = (context * by_head).sum(-1, keepdim=True)
             mean = (self.totals["context_mean"] / self.tokens).to(by_head).unsqueeze(-1)
-            change = _by_stretch(products - by_head @ mean, sequences)
+            change = by_stretch(products - by_head @ mean, sequences, _STRETCH)
             self.add("change", change.square().log1p().sum((1, 2)))
             self.add("stretches", torch.tensor(change.shape[1]))
             whole = torch.unflatten(products, 1, (sequences, -1)).sum((2, 3))
@@ -211,7 +211,7 @@ class _Sums(Sums):
         )
 
 
-def _tracked(output: Tensor) -> Tensor:
+def tracked(output: Tensor) -> Tensor:
     """The tensor as a part of a graph; a graph starts at the first layer that is measured."""
     return output if output.requires_grad else output.detach().requires_grad_()
 
@@ -220,17 +220,18 @@ def _on_gradient(tensor: Any, hook: Callable[[Tensor], None]) -> None:
     tensor.register_hook(hook)
 
 
-def _by_head(flat: Tensor, dim: int) -> Float[Tensor, "heads tokens dim"]:
+def heads_apart(flat: Tensor, dim: int) -> Float[Tensor, "heads tokens dim"]:
+    """What stands side by side, a head at a time, all sequences one after the other."""
     return torch.unflatten(flat.flatten(0, -2).float(), -1, (-1, dim)).transpose(0, 1)
 
 
-def _by_stretch(
-    by_token: Float[Tensor, "heads tokens n"], sequences: int
+def by_stretch(
+    by_token: Float[Tensor, "heads tokens n"], sequences: int, length: int
 ) -> Float[Tensor, "heads stretches n"]:
     """Sums over each sequence's stretches of tokens; the last may be shorter."""
     apart = torch.unflatten(by_token, 1, (sequences, -1))
-    apart = nn.functional.pad(apart, (0, 0, 0, -apart.shape[2] % _STRETCH))
-    return torch.unflatten(apart, 2, (-1, _STRETCH)).sum(3).flatten(1, 2)
+    apart = nn.functional.pad(apart, (0, 0, 0, -apart.shape[2] % length))
+    return torch.unflatten(apart, 2, (-1, length)).sum(3).flatten(1, 2)
 
 
 def _gain_gradients(
@@ -265,13 +266,11 @@ def collect_moments(
     sums = [_Sums(site) for site in sites]
     begun = restored(sums, kept.read(name))
     handles = [handle for s in sums for handle in s.hook(model)]
-    trainable = [p for p in model.parameters() if p.requires_grad]
-    model.requires_grad_(False)
     try:
         left = to_device(batches[begun:], device)
         on_progress(begun / len(batches), "")
         for done, inputs in enumerate(left, start=begun + 1):
-            with torch.enable_grad(), evaluating(model):
+            with torch.enable_grad(), evaluating(model), frozen(model):
                 rng = np.random.default_rng([seed, 0, done])
                 pull = objective.pull(model(**inputs), inputs, rng)
             require(
@@ -288,6 +287,4 @@ def collect_moments(
     finally:
         for handle in handles:
             handle.remove()
-        for parameter in trainable:
-            parameter.requires_grad_()
     return [s.moments() for s in sums]

@@ -35,6 +35,18 @@ def evaluating(*models: nn.Module) -> Iterator[None]:
             module.training = training
 
 
+@contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """Without gradients for weights for as long; afterwards those that had them have them again."""
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    model.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in trainable:
+            parameter.requires_grad_()
+
+
 def widened(model: Any, *, in_place: bool = False) -> Any:
     """The model in float32 if it is in half precision, on a CPU, and there is memory for it.
 
