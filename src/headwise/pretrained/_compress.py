@@ -102,7 +102,8 @@ def compress(
     (encoders: 512) where the model has it. `pool` says how an encoder's embedding is read (mean,
     cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in
     gigabytes. `out` is a new folder to write, `report` an .html file. With `cache`, measurements
-    are kept on disk; a `measurement` of the same model and text can also be given. A model given by
+    and what the original says of the text are kept on disk, which changes no result; a
+    `measurement` of the same model and text can also be given. A model given by
     name is opened on the `device`: auto, cpu, cuda or mps. In half precision on a CPU it is
     computed in float32, if that fits into memory, and comes out in its own.
     """
@@ -144,10 +145,11 @@ def compress(
                 on_progress=part_of(on_progress, 0.0, measured),
             )
         part = part_of(on_progress, measured, planned)
-        measurement, plan = _chosen(goal, subject.model, measurement, material, part)
+        measurement, plan = _chosen(goal, subject.model, measurement, material, cache, part)
         chosen = replace(plan, calibration=material.source)
         part = part_of(on_progress, planned, 1.0 if report is None else shown)
-        result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+        options = {"finetune": finetune, "seed": seed, "time_it": time_it, "cache": cache}
+        result = _judged(subject, measurement, material, chosen, part, **options)
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)
@@ -192,7 +194,12 @@ def _look_closer(
 
 
 def _chosen(
-    goal: Goal, model: Any, measurement: Measurement, material: Material, on_progress: OnProgress
+    goal: Goal,
+    model: Any,
+    measurement: Measurement,
+    material: Material,
+    cache: bool,
+    on_progress: OnProgress,
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
@@ -209,7 +216,7 @@ def _chosen(
             measurement = tried(model, measurement, plan, *known, trying)
             plans = [goal.plan_for(model, measurement), plan]
             if plans[0].layers != plan.layers:
-                plan = least_damaging(model, measurement, plans, *known)
+                plan = least_damaging(model, measurement, plans, *known, cache=cache)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None:
         check_share(plan, measurement)
@@ -221,10 +228,12 @@ def _judged(
     measurement: Measurement,
     material: Material,
     plan: CompressionPlan,
+    on_progress: OnProgress,
+    *,
     finetune: int,
     seed: int,
     time_it: bool,
-    on_progress: OnProgress,
+    cache: bool,
 ) -> Compressed:
     """Apply the plan, recover if asked to, and compare with the original."""
     original, sites, objective = subject.model, measurement.sites, measurement.objective
@@ -250,6 +259,7 @@ def _judged(
         objective,
         material.samples,
         time_it=time_it,
+        cache=cache,
         on_progress=part_of(on_progress, recovered, 1.0),
     )
     check_finite(judged)

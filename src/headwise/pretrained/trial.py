@@ -28,6 +28,7 @@ from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
 from headwise.pretrained.text.calibration import few_tokens, to_device
+from headwise.pretrained.verdict.said import Said
 
 _TOKENS = 40_000  # through the model in all
 _FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
@@ -82,6 +83,8 @@ def least_damaging(
     plans: list[CompressionPlan],
     batches: list[dict[str, Tensor]],
     kinds: list[list[str]] | None = None,
+    *,
+    cache: bool = False,
 ) -> CompressionPlan:
     """The first plan, unless another does less on calibration text as a whole, and not by chance.
 
@@ -90,9 +93,10 @@ def least_damaging(
     """
     first, *others = plans
     some = _to_try(batches, _MOST, kinds)
-    best = _by_input(model, measurement, first, some)
+    said = Said(model, measurement.sites, measurement.objective, some, cache=cache)
+    best = _by_input(model, measurement, first, some, said)
     for plan in others:
-        found = _by_input(model, measurement, plan, some)
+        found = _by_input(model, measurement, plan, some, said)
         known = all(map(isfinite, best))
         gain = [a - b for a, b in zip(best, found, strict=True)]
         if all(map(isfinite, found)) and (not known or Interval.of(gain).low > 0):
@@ -102,14 +106,18 @@ def least_damaging(
 
 @torch.no_grad()
 def _by_input(
-    model: Any, measurement: Measurement, plan: CompressionPlan, batches: list[dict[str, Tensor]]
+    model: Any,
+    measurement: Measurement,
+    plan: CompressionPlan,
+    batches: list[dict[str, Tensor]],
+    said: Said,
 ) -> list[float]:
     """The damage that the plan does to each input."""
     smaller, objective = apply_plan(model, measurement, plan), measurement.objective
     with evaluating(model, smaller):
         return [
-            float(objective.compare(model(**batch), smaller(**batch), batch).damage.sum())
-            for batch in to_device(batches, next(model.parameters()).device)
+            float(objective.compare(said[index], smaller(**batch), batch).damage.sum())
+            for index, batch in enumerate(to_device(batches, next(model.parameters()).device))
         ]
 
 
