@@ -148,8 +148,17 @@ def compress(
         measurement, plan = _chosen(goal, subject.model, measurement, material, cache, part)
         chosen = replace(plan, calibration=material.source)
         part = part_of(on_progress, planned, 1.0 if report is None else shown)
-        options = {"finetune": finetune, "seed": seed, "time_it": time_it, "cache": cache}
-        result = _judged(subject, measurement, material, chosen, part, **options)
+        result = _judged(
+            subject,
+            measurement,
+            material,
+            chosen,
+            part,
+            finetune=finetune,
+            seed=seed,
+            time_it=time_it,
+            cache=cache,
+        )
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)

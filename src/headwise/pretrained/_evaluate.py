@@ -1,6 +1,5 @@
 """The measured truth about a compressed model: quality, size, cost and speed, side by side."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -174,7 +173,7 @@ def quality(
     objective: Objective,
     sample: Sample,
     seen: Any = lambda count: None,
-    known: Sequence[Any] | None = None,
+    known: list[Any] | Said | None = None,
 ) -> TextVerdict:
     """Damage a unit with its interval over documents, and for language models both losses.
 

@@ -133,7 +133,7 @@ class Said:
                 value = value[0]
             plain = plain and isinstance(value, Tensor) and stack not in states
             if plain:
-                states[stack] = value.detach().clone()
+                states[stack] = value.detach().clone(memory_format=torch.contiguous_format)
 
         with ExitStack() as watching:
             for stack, blocks in self._stacks.items():
@@ -152,7 +152,9 @@ class Said:
         with ExitStack() as left_out:
             for stack, blocks in self._stacks.items():
                 # In memory of its own, as when it was computed: last bits may depend on its place.
-                state = self._states[index][stack].to(next(self._model.parameters()).device, copy=True)
+                state = self._states[index][stack].to(
+                    next(self._model.parameters()).device, copy=True
+                )
                 others = self._others.get(stack)
                 value = state if others is None else (state, *[None] * others)
                 for path in blocks:
