@@ -217,12 +217,12 @@ def _chosen(
         if goal.method == "fisher":
             with suppress(InputError):  # a model too small for that share is searched untried
                 middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-                measurement = tried(model, measurement, middle, *known, trying)
+                measurement = tried(model, measurement, middle, *known, trying, cache=cache)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
         if goal.plan is None and goal.method == "fisher":
-            measurement = tried(model, measurement, plan, *known, trying)
+            measurement = tried(model, measurement, plan, *known, trying, cache=cache)
             plans = [goal.plan_for(model, measurement), plan]
             if plans[0].layers != plan.layers:
                 plan = least_damaging(model, measurement, plans, *known, cache=cache)

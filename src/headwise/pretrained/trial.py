@@ -6,7 +6,6 @@ layer's values, queries and keys are cut alone, as the plan has them, and the tr
 how much the curves there are wrong.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import isfinite
@@ -20,14 +19,12 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.model.apply import replace_attention
-from headwise.pretrained.model.cut import cut_layer
-from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
 from headwise.pretrained.text.calibration import few_tokens, to_device
+from headwise.pretrained.verdict.cuts import damages_alone
 from headwise.pretrained.verdict.said import Said
 
 _TOKENS = 40_000  # through the model in all
@@ -44,9 +41,14 @@ def tried(
     batches: list[dict[str, Tensor]],
     kinds: list[list[str]] | None = None,
     on_progress: OnProgress = quiet,
+    *,
+    cache: bool = False,
 ) -> Measurement:
     """The measurement with its curves scaled to the damage that each part of the plan does, on all
-    kinds of text where the `kinds` of the batches' rows are known."""
+    kinds of text where the `kinds` of the batches' rows are known.
+
+    With `cache`, what is found is kept on disk, for the next time that these cuts are tried.
+    """
     cuts = [
         (layer, role, shape)
         for layer, site in enumerate(measurement.sites)
@@ -57,13 +59,12 @@ def tried(
     some = _to_try(batches, min(_MOST, max(_FEWEST, _TOKENS // len(cuts))), kinds)
     said = [_predicted(measurement.curves[layer], role, shape) for layer, role, shape in cuts]
     floor = _FLOOR * sum(said) / len(said) + 1e-300
-    trial = _Trial(model, measurement, some)
+    alone = [(layer, shape) for layer, _, shape in cuts]
+    damages = damages_alone(model, measurement, alone, some, cache, on_progress)
     scales: list[dict[str, float]] = [{} for _ in measurement.sites]
-    for done, ((layer, role, shape), expected) in enumerate(zip(cuts, said, strict=True), start=1):
-        found = trial.damage(layer, shape)
+    for (layer, role, _), expected, found in zip(cuts, said, damages, strict=True):
         scale = (found + floor) / (expected + floor)
         scales[layer][role] = min(max(scale, _LEAST), _LARGEST)
-        on_progress(done / len(cuts), "trying each cut alone")
     curves = [_scaled(each, scale) for each, scale in zip(measurement.curves, scales, strict=True)]
     return replace(measurement, curves=curves)
 
@@ -119,38 +120,6 @@ def _by_input(
             float(objective.compare(said[index], smaller(**batch), batch).damage.sum())
             for index, batch in enumerate(to_device(batches, next(model.parameters()).device))
         ]
-
-
-class _Trial:
-    """A copy of the model, in which a layer at a time is cut and put back."""
-
-    def __init__(
-        self, model: Any, measurement: Measurement, batches: list[dict[str, Tensor]]
-    ) -> None:
-        self.model, self.measurement = copy.deepcopy(model), measurement
-        self.parts = [
-            EarlierBlocks(self.model, measurement.sites, batch)
-            for batch in to_device(batches, next(model.parameters()).device)
-        ]
-
-    @torch.no_grad()
-    def damage(self, layer: int, shape: LayerShape) -> float:
-        site = self.measurement.sites[layer]
-        paths = [site.path] if site.output_inside else [site.path, site.output]
-        whole = {path: self.model.get_submodule(path) for path in paths}
-        damage, units = 0.0, 0.0
-        try:
-            cut = cut_layer(site, self.measurement.reductions[layer], shape)
-            replace_attention(self.model, site, cut)
-            for part in self.parts:
-                changed = part.outputs(layer)
-                compared = self.measurement.objective.compare(part.original, changed, part.batch)
-                damage += float(compared.damage.sum())
-                units += float(compared.units.sum())
-        finally:
-            for path, module in whole.items():
-                self.model.set_submodule(path, module)
-        return damage / units
 
 
 def _alone(site: AttentionSite, shape: LayerShape) -> Iterator[tuple[str, LayerShape]]:

@@ -29,6 +29,7 @@ _KEPT = {  # how many of each kind; the oldest goes first
     "*.measurement.safetensors": 12,
     "*.sums-*.safetensors": 12,  # of measurements that were stopped or killed
     "*.outputs.safetensors": 36,  # of three texts beside each measurement
+    "*.trial.safetensors": 120,  # of ten sizes
     ".writing-*": 12,
 }
 _SECONDS = 60.0  # between two writes of unfinished sums
@@ -47,9 +48,16 @@ def measurement_key(
     return _key(model, batches, objective, [repr(sites), seed], {})
 
 
-def outputs_key(model: Any, batches: list[dict[str, Tensor]], objective: Objective) -> str:
-    """A hash of all that the model's outputs depend on, and of how they are looked at."""
-    return _key(model, batches, objective, ["outputs"], objective.state())
+def outputs_key(
+    model: Any,
+    batches: list[dict[str, Tensor]],
+    objective: Objective,
+    options: list[str] | None = None,
+    tensors: Tensors | None = None,
+) -> str:
+    """A hash of all that the model's outputs depend on, of how they are looked at, and of what a
+    change of them depends on besides."""
+    return _key(model, batches, objective, options or [], objective.state() | (tensors or {}))
 
 
 def _key(
