@@ -130,7 +130,7 @@ def compress(
         check_reachable(goal, subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(
-            subject.model, subject.tokenizer, text, eval_text, tokens, seed, length
+            subject.model, subject.tokenizer, text, eval_text, tokens, seed, length, cache
         )
         material = readable(subject.model, material)
         check_gate(material.samples[0], max_loss)

@@ -75,7 +75,9 @@ def inspect(
     with evaluating(subject.model):
         check_model(subject.model)
         pool = pool_of(subject.model, subject.name, pool)
-        material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
+        material = material_for(
+            subject.model, subject.tokenizer, text, None, tokens, seed, length, cache
+        )
         material = readable(subject.model, material)
         split = (0.4, 0.5, 0.6) if exact else (0.7, 0.85, 1.0)
         if measurement is None:

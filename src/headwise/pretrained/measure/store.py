@@ -30,6 +30,7 @@ _KEPT = {  # how many of each kind; the oldest goes first
     "*.sums-*.safetensors": 12,  # of measurements that were stopped or killed
     "*.outputs.safetensors": 36,  # of three texts beside each measurement
     "*.trial.safetensors": 120,  # of ten sizes
+    "*.tokens.safetensors": 84,  # of seven texts
     ".writing-*": 12,
 }
 _SECONDS = 60.0  # between two writes of unfinished sums

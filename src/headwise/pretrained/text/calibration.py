@@ -125,32 +125,6 @@ def documents(text: str) -> list[str]:
     return [piece.strip() for piece in text.split(BOUNDARY) if piece.strip()]
 
 
-def windows(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
-    """What a decoder reads: each document in windows of `length` tokens and what is left over."""
-    pieces = []
-    for number, ids in enumerate(tokenizer(texts, verbose=False)["input_ids"]):
-        for start in range(0, len(ids), length):
-            part = ids[start : start + length]
-            pieces.append(Piece(number, part[: len(part) // multiple * multiple]))
-    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
-
-
-def passages(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
-    """What an encoder reads: every paragraph, and every document's beginning, as an input alone.
-
-    An input that is too long is cut; its closing token stays.
-    """
-    pieces = []
-    for number, text in enumerate(texts):
-        lines = [line for line in text.splitlines() if len(line) >= 40]
-        inputs = [text, *lines] if len(lines) > 1 else [text]
-        for ids in tokenizer(inputs, verbose=False)["input_ids"]:
-            size = min(len(ids), length) // multiple * multiple
-            cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
-            pieces.append(Piece(number, cut))
-    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
-
-
 def about(pieces: list[Piece], tokens: int) -> list[Piece]:
     """Evenly spaced pieces with about this many tokens together."""
     if not pieces:

@@ -54,15 +54,17 @@ def text_material(
     tokens: int = 20_000,
     length: int | None = None,
     seed: int = 0,
+    cache: bool = True,
 ) -> Material:
     """Calibrate on `text` (the packaged one by default) and judge by `eval_text`.
 
     Without `eval_text` every fifth document (or, of a single document, window) is held out; of the
     packaged text, a part from other sources. A second verdict is on packaged text of another kind
     than the calibration text. `length` is that of the longest inputs: by default 2,048 for
-    decoders and 512 for encoders, or what the model has.
+    decoders and 512 for encoders, or what the model has. With `cache`, the texts' token numbers are
+    kept on disk.
     """
-    reader = Reader(model, tokenizer, length, seed)
+    reader = Reader(model, tokenizer, length, seed, cache=cache)
     source = str(text) if text else _PACKAGED["calibration"]
     content = read_text(Path(text)) if text else packaged_text("calibration")
     pieces = reader.pieces(content, source, 16)
@@ -170,6 +172,7 @@ def material_for(
     tokens: int = 20_000,
     seed: int = 0,
     length: int | None = None,
+    cache: bool = True,
 ) -> Material:
     """Text for language models; a folder of images or recordings for those of images or sound."""
     if isinstance(text, Material):
@@ -194,7 +197,14 @@ def material_for(
         "text needs a tokenizer: give the model's as `tokenizer`, or the model by its name",
     )
     return text_material(
-        model, tokenizer, text, eval_text=eval_text, tokens=tokens, length=length, seed=seed
+        model,
+        tokenizer,
+        text,
+        eval_text=eval_text,
+        tokens=tokens,
+        length=length,
+        seed=seed,
+        cache=cache,
     )
 
 
