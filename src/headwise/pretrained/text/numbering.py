@@ -19,7 +19,7 @@ class Numbering:
 
     def __init__(self, tokenizer: Any, *, cache: bool) -> None:
         self._tokenizer = tokenizer
-        core = getattr(tokenizer, "backend_tokenizer", None)
+        core: Any = getattr(tokenizer, "backend_tokenizer", None)
         self._made_of = core.to_str() if cache and hasattr(core, "to_str") else None
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
