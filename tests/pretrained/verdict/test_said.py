@@ -76,6 +76,16 @@ def test_an_original_that_says_otherwise_is_asked_again() -> None:
     assert found == judged(subject, hooked, cache=False)
 
 
+def test_a_model_that_does_not_run_without_its_blocks_is_run_whole(tmp_path: Path) -> None:
+    subject = measured("llama")
+    model = copy.deepcopy(subject.model)
+    told: list[int] = []
+    model.model.layers[0].mlp.register_forward_hook(lambda *_: told.append(1))
+    model.model.norm.register_forward_pre_hook(lambda *_: told.clear() if told.pop() else None)
+    assert judged(subject, model, cache=True) == judged(subject, subject.model, cache=False)
+    assert kept(tmp_path) == []
+
+
 def test_another_model_or_text_is_another_file(tmp_path: Path) -> None:
     subject = measured("bert")
     judged(subject, subject.model, cache=True)

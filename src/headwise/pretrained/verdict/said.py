@@ -47,11 +47,13 @@ class Said:
         self._stacks = _stacks(model, sites)
         self._states: list[Tensors] | None = [{} for _ in batches]  # None: cannot be kept
         self._others: dict[str, int] = {}  # of a stack whose blocks put out tuples: how many more
+        self._places: dict[str, torch.device] = {}  # of the stacks' last blocks
         self._bytes = 0
         sizes = [token_count([batch]) for batch in batches]
         self._shortest = sizes.index(min(sizes)) if sizes else 0
         self._seen: set[int] = set()
-        self._kept = Kept(outputs_key(model, batches, objective) if cache else None)
+        options = ["judged"] if judged else []
+        self._kept = Kept(outputs_key(model, batches, objective, options) if cache else None)
         tensors = self._kept.read("outputs")
         if tensors is not None:
             self._take(tensors)
@@ -92,9 +94,15 @@ class Said:
             return
         self._bytes += sum(state.nbytes for state in states.values())
         self._states[index] = states
-        exact = index != self._shortest or _same(self._again(index), outputs)
-        if self._bytes > _BYTES or not exact:
+        if self._bytes > _BYTES or (index == self._shortest and not self._exact(index, outputs)):
             self._states = None
+
+    def _exact(self, index: int, outputs: Any) -> bool:
+        """Whether the model says the same without its blocks; one may not run without them."""
+        try:
+            return _same(self._again(index), outputs)
+        except Exception:
+            return False
 
     def _finish(self) -> None:
         """All batches were seen: keep what is known of them."""
@@ -133,6 +141,7 @@ class Said:
                 value = value[0]
             plain = plain and isinstance(value, Tensor) and stack not in states
             if plain:
+                self._places[stack] = value.device
                 states[stack] = value.detach().clone(memory_format=torch.contiguous_format)
 
         with ExitStack() as watching:
@@ -152,9 +161,7 @@ class Said:
         with ExitStack() as left_out:
             for stack, blocks in self._stacks.items():
                 # In memory of its own, as when it was computed: last bits may depend on its place.
-                state = self._states[index][stack].to(
-                    next(self._model.parameters()).device, copy=True
-                )
+                state = self._states[index][stack].to(self._places[stack], copy=True)
                 others = self._others.get(stack)
                 value = state if others is None else (state, *[None] * others)
                 for path in blocks:
