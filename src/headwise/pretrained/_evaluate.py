@@ -42,7 +42,7 @@ class TextVerdict:
     def __str__(self) -> str:
         said = f"{self.damage:.4f}"
         if self.low is not None and self.high is not None:
-            said += f" [{max(0.0, self.low):.4f}, {self.high:.4f}]"
+            said += f" [{self.low:.4f}, {self.high:.4f}]"
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
@@ -204,7 +204,7 @@ def quality(
     return TextVerdict(
         text=sample.source,
         damage=ratio,
-        low=interval.low if len(sums) > 1 else None,
+        low=max(0.0, interval.low) if len(sums) > 1 else None,  # damage is never negative
         high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),

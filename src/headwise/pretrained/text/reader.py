@@ -39,6 +39,10 @@ class Reader:
             length is None or longest is None or length <= longest,
             f"length is {length}; this model takes at most {longest} tokens",
         )
+        require(
+            longest is None or longest >= SHORTEST,
+            f"this model takes at most {longest} tokens; an input has at least {SHORTEST}",
+        )
         self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
 
     def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
