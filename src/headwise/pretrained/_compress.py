@@ -33,7 +33,6 @@ from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, op
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
-from headwise.pretrained.precision import in_own_precision
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
@@ -45,6 +44,7 @@ from headwise.pretrained.text.material import (
 )
 from headwise.pretrained.text.options import check_options
 from headwise.pretrained.trial import least_damaging, tried
+from headwise.pretrained.verdict.precision import in_own_precision
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
 _TRIED = 0.5  # of the planning

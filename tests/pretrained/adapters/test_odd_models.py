@@ -20,7 +20,7 @@ from torch import nn
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Material, attention_sites, text_material
-from headwise.pretrained.text.calibration import token_count
+from headwise.pretrained.text.calibration import packaged_text, token_count
 
 
 def of_class(family: str, name: str, **changes: Any) -> Any:
@@ -246,3 +246,10 @@ def test_damage_is_never_below_zero() -> None:
         assert verdict.damage >= 0.0
         assert verdict.low is not None
         assert verdict.low >= 0.0
+
+
+def test_an_encoder_reads_all_of_a_text_that_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "line.txt"
+    path.write_text(packaged_text("held_out")[:9000].replace("\n", " "), "utf-8")
+    material = text_material(small_model("bert"), common_words(), path, tokens=900, length=32)
+    assert token_count(material.calibration) > 600

@@ -14,7 +14,7 @@ from headwise.core.errors import InputError
 from headwise.pretrained import Material, compress
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.model.mode import widened
-from headwise.pretrained.precision import in_own_precision
+from headwise.pretrained.verdict.precision import in_own_precision
 
 HALF = [torch.float16, torch.bfloat16]
 

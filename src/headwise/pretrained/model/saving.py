@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import appearing_folder, write_file
+from headwise.core.files import appearing_folder, is_file, read_bytes, write_file
 from headwise.core.spec import to_data
 from headwise.pretrained.model.opening import class_named, without_weights
 from headwise.pretrained.plan.plan_file import CompressionPlan, write_plan
@@ -15,6 +15,7 @@ from headwise.pretrained.plan.shapes import LayerLayout
 
 PLAN_FILE = "headwise_plan.json"
 REPORT_FILE = "headwise_report.json"
+PREPARATION = "preprocessor_config.json"  # how images or sound become a model's inputs
 
 
 def record_layouts(model: Any, layouts: list[LayerLayout]) -> None:
@@ -83,6 +84,9 @@ def save_compressed(
         _saved(model, staging)
         if tokenizer is not None:
             tokenizer.save_pretrained(staging)
+        known = Path(getattr(model.config, "name_or_path", "")) / PREPARATION
+        if is_file(known):
+            write_file(staging / PREPARATION, read_bytes(known))
         write_plan(plan, staging / PLAN_FILE)
         report = report | {"bytes_on_disk": checkpoint_bytes(staging)}
         write_file(staging / REPORT_FILE, json.dumps(report, indent=1) + "\n")

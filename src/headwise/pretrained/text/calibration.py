@@ -227,8 +227,7 @@ def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def token_count(batches: list[dict[str, Tensor]]) -> int:
-    """Tokens in these batches, of both texts where there is a pair; or, where there are none,
-    numbers of the first input."""
+    """Tokens in these batches, of both texts of a pair; without any, numbers of the first input."""
     return sum(batch[name].numel() for batch in batches for name in _counted_inputs(batch))
 
 

@@ -22,6 +22,7 @@ from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
 from headwise.pretrained.text.masking import mask_tokens
 
 FEW = 5  # documents: with fewer, every sequence counts as one
+_LETTERS = 4  # about as many as a token has
 _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
 
 
@@ -51,6 +52,8 @@ class Reader:
         require(bool(texts), f"{source} has end-of-text marks and no text between them")
         cut = windows if self.decoder else passages
         found = cut(self.tokenizer, texts, self.length, multiple)
+        if len(found) < FEW and not self.decoder:  # a file that is one line, or a few
+            found = cut(self.tokenizer, _in_lines(texts, self.length), self.length, multiple)
         found = found or cut(self.tokenizer, texts, self.length, SHORTEST)
         require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
@@ -75,6 +78,15 @@ class Reader:
         """These pieces to judge by."""
         batches, documents = self.batches(pieces, part)
         return Sample(batches, source, documents, kinds)
+
+
+def _in_lines(texts: list[str], length: int) -> list[str]:
+    """The texts in lines of about so many tokens, wherever words or sentences end."""
+    size = _LETTERS * length
+    return [
+        "\n".join(text[start : start + size] for start in range(0, len(text), size))
+        for text in (" ".join(text.split()) for text in texts)
+    ]
 
 
 def _reads_pairs(model: Any) -> bool:
