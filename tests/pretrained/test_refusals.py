@@ -89,6 +89,13 @@ def test_where_no_gradient_can_be_taken_nothing_is_measured() -> None:
         headwise.inspect(model, text=small_material(small_model("llama")))
 
 
+def test_under_autocast_nothing_is_measured() -> None:
+    model = small_model("llama")
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(InputError, match="autocast"):
+        headwise.compress(model, text=small_material(model), keep=0.5)
+    assert not torch.is_autocast_enabled("cpu")
+
+
 def test_above_the_gate_nothing_is_written(tmp_path: Path) -> None:
     model = small_model("llama")
     out = tmp_path / "small"
@@ -169,6 +176,7 @@ def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> 
         ({"text": ["one text", "another"]}, "text is a list; it names a file"),
         ({"max_loss": float("inf")}, "max_loss is inf"),
         ({"out": "file/small"}, "cannot be written"),
+        ({"out": "small", "report": "small/page.html"}, "inside small, which is to be new"),
     ],
 )
 def test_options_are_checked_first(

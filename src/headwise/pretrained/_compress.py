@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.errors import InputError, check_whole
+from headwise.core.errors import InputError, check_whole, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
@@ -109,6 +109,10 @@ def compress(
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
+    require(
+        report is None or folder is None or folder not in Path(report).parents,
+        f"report: {report} is inside {folder}, which is to be new; put the page beside it",
+    )
     check_page(report, "report")
     check_source(text, eval_text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory, seed=seed)
