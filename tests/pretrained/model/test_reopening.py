@@ -143,3 +143,19 @@ def test_a_compiled_model_is_the_model_in_it(text: Path) -> None:
     one, two = (headwise.compress(each, **options) for each in (model, compiled))
     assert type(two.model) is transformers.LlamaForCausalLM
     assert one.evaluation.damage == pytest.approx(two.evaluation.damage, rel=1e-6)
+
+
+def test_a_checkpoint_in_a_folder_of_another_is_opened_whole(tmp_path: Path) -> None:
+    model = small_model("llama")
+    result = headwise.compress(model, text=small_material(model), keep=0.6, time_it=False)
+    result.save(tmp_path / "all" / "small")
+    again = headwise.from_pretrained(tmp_path / "all", subfolder="small")
+    state = result.model.state_dict()
+    assert all(torch.equal(tensor, state[name]) for name, tensor in again.state_dict().items())
+    with pytest.raises(InputError, match="does not take use_safetensors"):
+        headwise.from_pretrained(tmp_path / "all" / "small", use_safetensors=False)
+
+
+def test_a_class_that_finds_its_class_is_followed(checkpoint: Path) -> None:
+    class_said(checkpoint, ["AutoModelForCausalLM"])
+    assert type(headwise.from_pretrained(checkpoint)) is transformers.LlamaForCausalLM

@@ -23,6 +23,9 @@ from headwise.pretrained.model.mode import widened
 from headwise.pretrained.plan.plan_file import check_shape
 from headwise.pretrained.plan.shapes import LayerLayout
 
+_WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "proxies")
+"""Options of `from_pretrained` that say where, on the hub or in a folder, the checkpoint lies."""
+
 
 class Subject(NamedTuple):
     """A model to be looked at, with its name and, if it reads text, its tokenizer."""
@@ -90,10 +93,14 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
         not options.get("trust_remote_code"),
         "headwise never runs code from a checkpoint: trust_remote_code is not accepted",
     )
-    config = _config(name)
+    for taken in ("use_safetensors", "output_loading_info"):
+        require(taken not in options, f"headwise.from_pretrained does not take {taken}")
+    config = _config(name, **{key: options[key] for key in options if key in _WHERE})
     original = class_named(config)
-    model = _load(_with_layouts(original, config), config, name, **options)
-    model.__class__ = original
+    wanted = _with_layouts(original, config)
+    model = _load(wanted, config, name, **options)
+    if wanted is not original:
+        model.__class__ = original
     return model
 
 
@@ -139,12 +146,13 @@ def load_tokenizer(name: str | Path) -> Any:
         raise InputError(f"{name} has no tokenizer that opens: {_first_line(error)}") from error
 
 
-def _config(name: str | Path) -> Any:
-    folder = Path(name)
+def _config(name: str | Path, **where: Any) -> Any:
+    folder = Path(name) / where.get("subfolder", "")
     if is_file(folder) or is_folder(folder):
         _require_checkpoint(folder)
     try:
-        config = transformers().AutoConfig.from_pretrained(str(name), trust_remote_code=False)
+        kinds = transformers().AutoConfig
+        config = kinds.from_pretrained(str(name), trust_remote_code=False, **where)
     except InputError:
         raise
     except Exception as error:
