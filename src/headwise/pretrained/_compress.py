@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.errors import InputError, require
+from headwise.core.errors import InputError, check_whole, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
@@ -26,6 +26,7 @@ from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
+from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
@@ -109,10 +110,14 @@ def compress(
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
+    require(
+        report is None or folder is None or folder not in Path(report).parents,
+        f"report: {report} is inside {folder}, which is to be new; put the page beside it",
+    )
     check_page(report, "report")
     check_source(text, eval_text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory, seed=seed)
-    require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
+    check_whole(finetune, "finetune", 0)
     goal = Goal(
         keep=keep,
         kv_bytes=kv_bytes,
@@ -127,6 +132,8 @@ def compress(
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
         check_model(subject.model)
+        if folder is not None:
+            check_reopens(subject.model)
         check_reachable(goal, subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(
@@ -227,7 +234,7 @@ def _chosen(
             if plans[0].layers != plan.layers:
                 plan = least_damaging(model, measurement, plans, *known, cache=cache)
     check_plan(plan, measurement.identity, measurement.sites)
-    if goal.plan is None:
+    if goal.plan is None and not goal.searches:
         check_share(plan, measurement)
     return measurement, plan
 

@@ -25,6 +25,11 @@ _SEEN = 1e-6  # less damage is rounding
 _JUDGED = 0.7  # how far along the work is when quality is known, and speed is not
 
 
+def damage_shown(damage: float) -> str:
+    """Four decimals; of a smaller damage two digits, which four decimals would call zero."""
+    return f"{damage:.4f}" if damage == 0 or damage >= 0.001 else f"{damage:.2g}"
+
+
 @dataclass
 class TextVerdict:
     """What one text says: damage in the objective's unit with its 95 % interval over documents."""
@@ -41,9 +46,9 @@ class TextVerdict:
     counted: str = "tokens"  # or what else `tokens` counts: pixels, numbers
 
     def __str__(self) -> str:
-        said = f"{self.damage:.4f}"
+        said = damage_shown(self.damage)
         if self.low is not None and self.high is not None:
-            said += f" [{max(0.0, self.low):.4f}, {self.high:.4f}]"
+            said += f" [{damage_shown(self.low)}, {damage_shown(self.high)}]"
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
@@ -207,7 +212,7 @@ def quality(
     return TextVerdict(
         text=sample.source,
         damage=ratio,
-        low=interval.low if len(sums) > 1 else None,
+        low=max(0.0, interval.low) if len(sums) > 1 else None,  # damage is never negative
         high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),

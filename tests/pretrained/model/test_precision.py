@@ -152,6 +152,15 @@ def test_rounding_that_outweighs_the_cut_is_said() -> None:
         assert bool(said) == half
 
 
+def test_a_model_that_does_not_run_in_its_own_precision_is_judged_in_float32() -> None:
+    """As where torch has no kernel of sixteen bits for this machine; here, of two types at once."""
+    model = small_model("llama").bfloat16()
+    model.model.norm.float()
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.7, cache=False, time_it=False)
+    assert any("the original does not run here" in warning for warning in result.warnings)
+
+
 def test_a_model_that_overflows_only_when_it_is_smaller_is_refused() -> None:
     """Values beyond 65504, which the original never reaches."""
     model = small_model("llama").half()

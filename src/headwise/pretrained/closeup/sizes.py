@@ -75,8 +75,7 @@ def sizes_to_choose(
         if measured:
             smaller = apply_plan(model, measurement, plan)
             seen = quality(model, smaller, measurement.objective, sample, known=said)
-            low = None if seen.low is None else max(0.0, seen.low)  # no damage is negative
-            point = replace(point, damage=seen.damage, low=low, high=seen.high)
+            point = replace(point, damage=seen.damage, low=seen.low, high=seen.high)
         points.append(point)
         on_progress(done / len(wanted), "measuring other sizes for the page")
     return points

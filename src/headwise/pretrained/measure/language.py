@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headwise.core.errors import InputError
 from headwise.pretrained.measure.comparing import (
     Compared,
     Distributions,
@@ -31,7 +32,8 @@ class NextToken(Distributions):
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """Divergence, and both losses, summed over the tokens that have one before them."""
         text = inputs.get("decoder_input_ids", inputs.get("input_ids"))
-        assert text is not None
+        if text is None:
+            raise InputError("a language model is judged by tokens: give its input_ids")
         targets = text.roll(-1, dims=1)  # the last has none; to leave it out would copy the rest
         before, after = (each.logits.flatten(0, 1) for each in (original, changed))
         units = torch.full((len(text),), float(text.shape[1] - 1), device=text.device)

@@ -18,7 +18,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import read_bytes
 
 BOUNDARY = "<|endoftext|>"
-_TOKENS = ("input_ids", "decoder_input_ids")
+TOKENS = ("input_ids", "decoder_input_ids")
 SHORTEST = 8  # tokens: below this a window has no context to attend to
 # Of the packaged calibration text; each kind is evenly spaced (benchmarks: packaged_texts.py).
 _DOCUMENTS = {"encyclopaedia": 34, "speech": 15, "novel": 15, "poem": 3, "play": 6, "code": 20}
@@ -201,18 +201,18 @@ def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def token_count(batches: list[dict[str, Tensor]]) -> int:
-    """Tokens in these batches, or, where there are none, numbers of the first input."""
-    return sum(batch[_counted_input(batch)].numel() for batch in batches)
+    """Tokens in these batches, of both texts of a pair; without any, numbers of the first input."""
+    return sum(batch[name].numel() for batch in batches for name in _counted_inputs(batch))
 
 
 def counted(batches: list[dict[str, Tensor]]) -> str:
     """What `token_count` counts: tokens, pixels, or numbers (of sound)."""
-    name = _counted_input(batches[0])
-    return "tokens" if name in _TOKENS else "pixels" if name == "pixel_values" else "numbers"
+    name = _counted_inputs(batches[0])[0]
+    return "tokens" if name in TOKENS else "pixels" if name == "pixel_values" else "numbers"
 
 
-def _counted_input(batch: dict[str, Tensor]) -> str:
-    return next((name for name in _TOKENS if name in batch), next(iter(batch)))
+def _counted_inputs(batch: dict[str, Tensor]) -> list[str]:
+    return [name for name in TOKENS if name in batch] or [next(iter(batch))]
 
 
 def to_device(

@@ -12,6 +12,7 @@ from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.calibration import (
+    TOKENS,
     Material,
     Piece,
     Sample,
@@ -154,6 +155,11 @@ def _shortage(batches: list[Any], tokens: int, source: str) -> tuple[str, ...]:
 
 def check_source(text: Source, eval_text: str | Path | None = None) -> None:
     """Refuse, before a model is loaded, what is not there."""
+    require(
+        text is None or isinstance(text, str | Path | Material),
+        f"text is a {type(text).__name__}; it names a file or a folder, or is a "
+        "headwise.pretrained.Material of ready batches",
+    )
     for place in (text, eval_text):
         if isinstance(place, str | Path):
             there = is_file(Path(place)) or is_folder(Path(place))
@@ -251,6 +257,10 @@ def _check_forms(batches: list[Any]) -> None:
                 f"a batch's {name} is a {type(value).__name__}; it has to be a tensor",
             )
             require(value.numel() > 0, f"a batch has nothing in its {name}")
+            require(
+                name not in TOKENS or value.ndim == 2,
+                f"a batch's {name} has the shape {tuple(value.shape)}; it has to be a row a text",
+            )
 
 
 def _check_lengths(model: Any, batches: list[dict[str, torch.Tensor]]) -> None:

@@ -21,6 +21,7 @@ from headwise.pretrained.text.masking import mask_tokens
 from headwise.pretrained.text.numbering import Numbering
 
 FEW = 5  # documents: with fewer, every sequence counts as one
+_LETTERS = 4  # about as many as a token has
 _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
 
 
@@ -41,6 +42,10 @@ class Reader:
             length is None or longest is None or length <= longest,
             f"length is {length}; this model takes at most {longest} tokens",
         )
+        require(
+            longest is None or longest >= SHORTEST,
+            f"this model takes at most {longest} tokens; an input has at least {SHORTEST}",
+        )
         self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
 
     def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
@@ -49,6 +54,8 @@ class Reader:
         require(bool(texts), f"{source} has end-of-text marks and no text between them")
         cut = windows if self.decoder else passages
         found = cut(self.numbers, texts, self.length, multiple)
+        if len(found) < FEW and not self.decoder:  # a file that is one line, or a few
+            found = cut(self.numbers, _in_lines(texts, self.length), self.length, multiple)
         found = found or cut(self.numbers, texts, self.length, SHORTEST)
         require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
@@ -73,6 +80,15 @@ class Reader:
         """These pieces to judge by."""
         batches, documents = self.batches(pieces, part)
         return Sample(batches, source, documents, kinds)
+
+
+def _in_lines(texts: list[str], length: int) -> list[str]:
+    """The texts in lines of about so many tokens, wherever words or sentences end."""
+    size = _LETTERS * length
+    return [
+        "\n".join(text[start : start + size] for start in range(0, len(text), size))
+        for text in (" ".join(text.split()) for text in texts)
+    ]
 
 
 def _reads_pairs(model: Any) -> bool:
