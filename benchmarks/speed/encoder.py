@@ -172,7 +172,8 @@ def ours(size: Size, members: int) -> Step:
     """The step that `headwise.train` takes."""
     training = Streaming(steps=size.steps, rate=1e-3, batch=size.batch)
     initial = [size.shape.initial_params(seed) for seed in range(members)]
-    ensemble = Ensemble(size.shape, training, initial, stacked=stackable(size.shape, training))
+    together = None if stackable(size.shape, training) else 1
+    ensemble = Ensemble(size.shape, training, initial, together=together)
     streams = [Stream(size.task, data_seed=0, seed=seed) for seed in range(members)]
 
     def step() -> None:

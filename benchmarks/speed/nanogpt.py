@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from headwise.nets import AttentionShape, DecoderShape
 from headwise.training import Ensemble, TextTraining, keep_freed_memory
+from headwise.training.text.company import members_of_a_stack
 from headwise.training.text.loop import descend_on
 
 SIZES = {  # layers, width, heads, length, batch, steps of the study's training
@@ -122,9 +123,9 @@ def ours(size: tuple[int, ...], rotated: bool, members: int) -> Step:
         length=length, **positions,
     )  # fmt: skip
     training = TextTraining(steps=steps, rate=1e-3, batch=batch)
-    ensemble = Ensemble(
-        shape, training, [shape.initial_params(seed) for seed in range(members)], stacked=False
-    )
+    together = members_of_a_stack(shape, batch, length, members)
+    initial = [shape.initial_params(seed) for seed in range(members)]
+    ensemble = Ensemble(shape, training, initial, together=together)
     tokens = torch.randint(0, VOCABULARY, (members, batch, length + 1))
     return lambda: descend_on(ensemble, tokens, 1e-3, 1.0)
 

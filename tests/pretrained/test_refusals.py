@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_models import small_material, small_model
+from small_models import common_words, small_material, small_model
 
 import headwise
 from headwise.core.errors import InputError
@@ -38,6 +38,18 @@ def test_a_decoder_that_is_said_to_have_an_encoder_is_refused(said: Any) -> None
             work(model, text=small_material(model))
 
 
+def test_outputs_that_have_no_names_are_refused() -> None:
+    model = small_model("bert", return_dict=False)
+    with pytest.raises(InputError, match="return_dict = False"):
+        headwise.compress(model, text=small_material(model), keep=0.5)
+
+
+def test_a_model_too_short_for_any_text_is_told_from_a_text_too_short(text: Path) -> None:
+    model = small_model("llama", max_position_embeddings=4)
+    with pytest.raises(InputError, match="takes at most 4 tokens"):
+        headwise.compress(model, text=text, tokenizer=common_words(), keep=0.5)
+
+
 def test_outputs_that_overflow_are_refused() -> None:
     model = small_model("llama")
     with torch.no_grad():
@@ -52,6 +64,8 @@ BATCHES: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "alone": (lambda ids: ids, "a batch is a Tensor"),
     "none": (lambda ids: {"input_ids": ids[:0]}, "nothing in its input_ids"),
     "nothing": (lambda ids: {}, "nothing in it"),
+    "flat": (lambda ids: {"input_ids": ids[0]}, r"shape \(\d+,\); it has to be a row a text"),
+    "embedded": (lambda ids: {"inputs_embeds": torch.randn(*ids.shape, 36)}, "its input_ids"),
     "one token": (lambda ids: {"input_ids": ids[:, :1]}, "one token, and none to predict"),
 }
 
@@ -73,6 +87,13 @@ def test_where_no_gradient_can_be_taken_nothing_is_measured() -> None:
             headwise.compress(small_model("llama"), text=material, keep=0.5)
     with pytest.raises(InputError, match=r"torch\.inference_mode"):
         headwise.inspect(model, text=small_material(small_model("llama")))
+
+
+def test_under_autocast_nothing_is_measured() -> None:
+    model = small_model("llama")
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(InputError, match="autocast"):
+        headwise.compress(model, text=small_material(model), keep=0.5)
+    assert not torch.is_autocast_enabled("cpu")
 
 
 def test_above_the_gate_nothing_is_written(tmp_path: Path) -> None:
@@ -145,12 +166,17 @@ def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"length": 3}, "at least 8 tokens"),
+        ({"length": 3}, "length is 3; it is a whole number, at least 8"),
         ({"pool": "max"}, "known are mean, cls, last"),
         ({"memory": 0.0}, "gigabytes above 0"),
         ({"seed": -1}, "seed is -1"),
+        ({"tokens": 0}, "tokens is 0"),
+        ({"tokens": 99.5}, "a whole number"),
+        ({"finetune": -1}, "finetune is -1"),
+        ({"text": ["one text", "another"]}, "text is a list; it names a file"),
         ({"max_loss": float("inf")}, "max_loss is inf"),
         ({"out": "file/small"}, "cannot be written"),
+        ({"out": "small", "report": "small/page.html"}, "inside small, which is to be new"),
     ],
 )
 def test_options_are_checked_first(

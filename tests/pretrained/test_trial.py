@@ -69,7 +69,7 @@ def test_the_plan_that_does_less_on_calibration_text_is_taken(
     first = make_plan(measurement, Budget(0.5))
     misled = [replace(c, values=[1e-3 / (1e-9 + v) for v in c.values]) for c in measurement.curves]
     wrong = replace(measurement, curves=misled)
-    monkeypatch.setattr("headwise.pretrained._compress.tried", lambda *arguments: wrong)
+    monkeypatch.setattr("headwise.pretrained._compress.tried", lambda *arguments, **options: wrong)
     result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
     assert result.plan.layers == first.layers
 

@@ -54,11 +54,11 @@ def test_the_stacked_engine(layers: int, loss: str) -> None:
 
 
 @pytest.mark.parametrize("name", TOKEN_NETS)
-@pytest.mark.parametrize("stacked", [False, True])
-def test_ensembles_of_token_networks(name: str, stacked: bool) -> None:
+@pytest.mark.parametrize("together", [1, None])
+def test_ensembles_of_token_networks(name: str, together: int | None) -> None:
     shape = TOKEN_NETS[name]
     params = [shape.initial_params(seed) for seed in (0, 1)]
-    ensemble = Ensemble(shape, Streaming(steps=1, rate=1e-2), params, "meta", stacked)
+    ensemble = Ensemble(shape, Streaming(steps=1, rate=1e-2), params, "meta", together)
     tokens = torch.empty(2, 3, 10, 6, device="meta")
     losses = ensemble.step(tokens, tokens, slice(None), 1e-2)
     assert losses.device.type == "meta"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from torch import Tensor
 from torch.nn import functional
 
 from headwise.core.errors import InputError
@@ -22,6 +23,8 @@ from headwise.nets import AttentionShape, DecoderNet, DecoderShape
 from headwise.tasks import Language, NGram, corpus
 from headwise.training import Checkpoint, Outcome, Streaming, TextTraining, learning_rates, train
 from headwise.training.state import TrainingState
+from headwise.training.text import company
+from headwise.training.text.company import members_of_a_stack, products
 from headwise.training.text.loop import flops_per_token
 
 SHAPE = DecoderShape(
@@ -63,6 +66,43 @@ def test_a_seed_does_not_depend_on_its_company(task: Language) -> None:
     for seed in (2, 0):
         assert same(train(task, SHAPE, TRAINING, [seed])[0], together[seed])
     assert not same(together[0], replace(together[1], seed=0))
+
+
+@pytest.mark.parametrize("positions", ["learned", "rope"])
+def test_members_of_stacks_are_as_if_alone(task: Language, positions: str) -> None:
+    """Also in a last stack of two, after one of eight."""
+    layers = (AttentionShape(heads=2, qk_dim=8, v_dim=8),) * 2
+    shape = replace(SHAPE, width=32, layers=layers, positions=positions, qk_norm=False)
+    training = replace(TRAINING, steps=8, evaluations=1)
+    assert members_of_a_stack(shape, training.batch, task.length, 10) in (1, 8)
+    together = train(task, shape, training, range(10))
+    for seeds in ([0], [9], [7, 8, 3]):
+        assert all(same(made, together[made.seed]) for made in train(task, shape, training, seeds))
+
+
+def test_wide_decoders_and_variants_are_computed_one_after_the_other() -> None:
+    wide = replace(SHAPE, width=1024, ffn=64)
+    assert members_of_a_stack(wide, 16, 24, 4) == 1
+    grouped = AttentionShape(heads=4, qk_dim=4, v_dim=4)
+    assert (
+        members_of_a_stack(replace(SHAPE, layers=(grouped,), attention="grouped:2"), 4, 24, 4) == 1
+    )
+
+
+def test_so_are_all_where_a_library_multiplies_stacks_in_another_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One last bit of one product of the last member tells."""
+
+    def other(rows: Tensor, slopes: Tensor, weight: Tensor) -> list[Tensor]:
+        found = products(rows, slopes, weight)
+        if len(rows) == 3:
+            found[-1][-1, 0, 0] *= 1 + 2**-23
+        return found
+
+    monkeypatch.setattr(company, "products", other)
+    shape = replace(SHAPE, ffn=40)  # of no other test: what a machine does is asked once
+    assert members_of_a_stack(shape, 4, 24, 3) == 1
 
 
 def test_the_trajectory_is_that_of_a_plain_loop(task: Language) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.errors import InputError, require
+from headwise.core.errors import InputError, check_whole, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
@@ -26,13 +26,13 @@ from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
+from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
-from headwise.pretrained.precision import in_own_precision
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (
@@ -44,6 +44,7 @@ from headwise.pretrained.text.material import (
 )
 from headwise.pretrained.text.options import check_options
 from headwise.pretrained.trial import least_damaging, tried
+from headwise.pretrained.verdict.precision import in_own_precision
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
 _TRIED = 0.5  # of the planning
@@ -102,16 +103,21 @@ def compress(
     (encoders: 512) where the model has it. `pool` says how an encoder's embedding is read (mean,
     cls, last), by default as its checkpoint says. `memory` is what the measurement may take, in
     gigabytes. `out` is a new folder to write, `report` an .html file. With `cache`, measurements
-    are kept on disk; a `measurement` of the same model and text can also be given. A model given by
+    and what the original says of the text are kept on disk, which changes no result; a
+    `measurement` of the same model and text can also be given. A model given by
     name is opened on the `device`: auto, cpu, cuda or mps. In half precision on a CPU it is
     computed in float32, if that fits into memory, and comes out in its own.
     """
     folder = None if out is None else Path(out)
     check_new_folder(folder)
+    require(
+        report is None or folder is None or folder not in Path(report).parents,
+        f"report: {report} is inside {folder}, which is to be new; put the page beside it",
+    )
     check_page(report, "report")
     check_source(text, eval_text)
     check_options(tokens=tokens, length=length, pool=pool, memory=memory, seed=seed)
-    require(finetune >= 0, f"finetune is {finetune}; it is a number of steps")
+    check_whole(finetune, "finetune", 0)
     goal = Goal(
         keep=keep,
         kv_bytes=kv_bytes,
@@ -126,10 +132,12 @@ def compress(
     subject = opened(model, tokenizer, device)
     with evaluating(subject.model):
         check_model(subject.model)
+        if folder is not None:
+            check_reopens(subject.model)
         check_reachable(goal, subject.model)
         pool = pool_of(subject.model, subject.name, pool)
         material = material_for(
-            subject.model, subject.tokenizer, text, eval_text, tokens, seed, length
+            subject.model, subject.tokenizer, text, eval_text, tokens, seed, length, cache
         )
         material = readable(subject.model, material)
         check_gate(material.samples[0], max_loss)
@@ -144,10 +152,20 @@ def compress(
                 on_progress=part_of(on_progress, 0.0, measured),
             )
         part = part_of(on_progress, measured, planned)
-        measurement, plan = _chosen(goal, subject.model, measurement, material, part)
+        measurement, plan = _chosen(goal, subject.model, measurement, material, cache, part)
         chosen = replace(plan, calibration=material.source)
         part = part_of(on_progress, planned, 1.0 if report is None else shown)
-        result = _judged(subject, measurement, material, chosen, finetune, seed, time_it, part)
+        result = _judged(
+            subject,
+            measurement,
+            material,
+            chosen,
+            part,
+            finetune=finetune,
+            seed=seed,
+            time_it=time_it,
+            cache=cache,
+        )
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)
@@ -192,7 +210,12 @@ def _look_closer(
 
 
 def _chosen(
-    goal: Goal, model: Any, measurement: Measurement, material: Material, on_progress: OnProgress
+    goal: Goal,
+    model: Any,
+    measurement: Measurement,
+    material: Material,
+    cache: bool,
+    on_progress: OnProgress,
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
@@ -201,17 +224,17 @@ def _chosen(
         if goal.method == "fisher":
             with suppress(InputError):  # a model too small for that share is searched untried
                 middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-                measurement = tried(model, measurement, middle, *known, trying)
+                measurement = tried(model, measurement, middle, *known, trying, cache=cache)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
         if goal.plan is None and goal.method == "fisher":
-            measurement = tried(model, measurement, plan, *known, trying)
+            measurement = tried(model, measurement, plan, *known, trying, cache=cache)
             plans = [goal.plan_for(model, measurement), plan]
             if plans[0].layers != plan.layers:
-                plan = least_damaging(model, measurement, plans, *known)
+                plan = least_damaging(model, measurement, plans, *known, cache=cache)
     check_plan(plan, measurement.identity, measurement.sites)
-    if goal.plan is None:
+    if goal.plan is None and not goal.searches:
         check_share(plan, measurement)
     return measurement, plan
 
@@ -221,10 +244,12 @@ def _judged(
     measurement: Measurement,
     material: Material,
     plan: CompressionPlan,
+    on_progress: OnProgress,
+    *,
     finetune: int,
     seed: int,
     time_it: bool,
-    on_progress: OnProgress,
+    cache: bool,
 ) -> Compressed:
     """Apply the plan, recover if asked to, and compare with the original."""
     original, sites, objective = subject.model, measurement.sites, measurement.objective
@@ -250,6 +275,7 @@ def _judged(
         objective,
         material.samples,
         time_it=time_it,
+        cache=cache,
         on_progress=part_of(on_progress, recovered, 1.0),
     )
     check_finite(judged)

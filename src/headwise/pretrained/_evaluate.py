@@ -1,6 +1,6 @@
 """The measured truth about a compressed model: quality, size, cost and speed, side by side."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -10,18 +10,24 @@ from headwise.core.errors import require
 from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.measure.comparing import Objective, OneForAll
+from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.model.mode import evaluating, number_bytes
 from headwise.pretrained.plan.counts import cache_elements, flops_per_token
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import full_shape
 from headwise.pretrained.speed import Pairwise, latency
 from headwise.pretrained.text.calibration import Sample, counted, to_device, token_count
+from headwise.pretrained.verdict.said import Said
 
 _CONTEXT = 256  # tokens before the one whose FLOPs are counted
 _MOST = 0.5  # of what one answer for all inputs loses: beyond it a model is called ruined
 _SEEN = 1e-6  # less damage is rounding
 _JUDGED = 0.7  # how far along the work is when quality is known, and speed is not
+
+
+def damage_shown(damage: float) -> str:
+    """Four decimals; of a smaller damage two digits, which four decimals would call zero."""
+    return f"{damage:.4f}" if damage == 0 or damage >= 0.001 else f"{damage:.2g}"
 
 
 @dataclass
@@ -40,9 +46,9 @@ class TextVerdict:
     counted: str = "tokens"  # or what else `tokens` counts: pixels, numbers
 
     def __str__(self) -> str:
-        said = f"{self.damage:.4f}"
+        said = damage_shown(self.damage)
         if self.low is not None and self.high is not None:
-            said += f" [{max(0.0, self.low):.4f}, {self.high:.4f}]"
+            said += f" [{damage_shown(self.low)}, {damage_shown(self.high)}]"
         if self.loss is not None:
             said += f" (loss {self.loss.compressed - self.loss.original:+.4f})"
         return said
@@ -115,9 +121,13 @@ def evaluate(
     samples: list[Sample],
     *,
     time_it: bool = True,
+    cache: bool = False,
     on_progress: OnProgress = quiet,
 ) -> Evaluation:
-    """Compare two models on texts that calibration did not see, the first of them in charge."""
+    """Compare two models on texts that calibration did not see, the first of them in charge.
+
+    With `cache`, what the original says of them is kept on disk for the next smaller model.
+    """
     total = sum(len(sample.batches) for sample in samples)
     done = 0
     verdicts = []
@@ -126,7 +136,9 @@ def evaluate(
         def seen(count: int, done: int = done) -> None:
             on_progress(_JUDGED * (done + count) / total, "judging on held-out data")
 
-        verdicts.append(quality(original, compressed, objective, sample, seen))
+        said = Said(original, sites, objective, sample.batches, cache=cache, judged=True)
+        verdict = quality(original, compressed, objective, sample, seen, said)
+        verdicts.append(replace(verdict, one_for_all=said.one_for_all))
         done += len(sample.batches)
     full = [full_shape(site) for site in sites]
     element = number_bytes(original)
@@ -166,12 +178,11 @@ def quality(
     objective: Objective,
     sample: Sample,
     seen: Any = lambda count: None,
-    known: list[Any] | None = None,
+    known: list[Any] | Said | None = None,
 ) -> TextVerdict:
     """Damage a unit with its interval over documents, and for language models both losses.
 
-    `known` are the original's outputs, where several models are compared with it; then what one
-    answer for all inputs would lose is not said with each of them.
+    `known` are the original's outputs, where several models are compared with it.
 
     Documents differ in length, so the damage a unit is a ratio of sums m = ΣD/ΣU. Its interval is
     that of the mean of m + (D − mU)/Ū over documents, which has the ratio as its mean and, to
@@ -182,13 +193,10 @@ def quality(
     device = next(original.parameters()).device
     names = sample.documents or _each_alone(sample)
     sums: dict[int, torch.Tensor] = {}
-    one_for_all = OneForAll(objective)
     for count, inputs in enumerate(to_device(sample.batches, device), start=1):
         with evaluating(original, compressed):
             outputs = original(**inputs) if known is None else known[count - 1]
             compared = objective.compare(outputs, compressed(**inputs), inputs)
-        if known is None:
-            one_for_all.see(outputs, inputs)
         losses = (
             torch.zeros(2, len(compared.damage)) if compared.losses is None else compared.losses
         )
@@ -204,13 +212,12 @@ def quality(
     return TextVerdict(
         text=sample.source,
         damage=ratio,
-        low=interval.low if len(sums) > 1 else None,
+        low=max(0.0, interval.low) if len(sums) > 1 else None,  # damage is never negative
         high=interval.high if len(sums) > 1 else None,
         documents=len(sums),
         tokens=token_count(sample.batches),
         counted=counted(sample.batches),
         loss=loss,
-        one_for_all=one_for_all.damage,
         kinds=_by_kind(sample, sums),
     )
 

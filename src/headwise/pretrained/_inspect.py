@@ -74,7 +74,9 @@ def inspect(
     with evaluating(subject.model):
         check_model(subject.model)
         pool = pool_of(subject.model, subject.name, pool)
-        material = material_for(subject.model, subject.tokenizer, text, None, tokens, seed, length)
+        material = material_for(
+            subject.model, subject.tokenizer, text, None, tokens, seed, length, cache
+        )
         material = readable(subject.model, material)
         split = (0.35, 0.45, 0.5, 0.6) if exact else (0.6, 0.75, 0.85, 1.0)
         if measurement is None:

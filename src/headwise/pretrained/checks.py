@@ -22,6 +22,15 @@ def check_model(model: Any) -> None:
         f"config.json says is_encoder_decoder = {paired!r}, and {type(model).__name__} has no "
         "encoder: it could not write a word",
     )
+    require(
+        getattr(model.config, "return_dict", True),
+        "the model's configuration says return_dict = False, and headwise reads outputs by name: "
+        "set it to True",
+    )
+    require(
+        not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))),
+        "under torch.autocast() everything would be measured as rounded: call this outside",
+    )
     opened_there = any(parameter.is_inference() for parameter in model.parameters())
     require(
         not (opened_there or torch.is_inference_mode_enabled()),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from headwise.core.errors import require
-from headwise.pretrained._evaluate import Evaluation, TextVerdict
+from headwise.pretrained._evaluate import Evaluation, TextVerdict, damage_shown
 from headwise.pretrained.closeup.sizes import SizePoint
 from headwise.pretrained.closeup.texts import Continuation
 from headwise.pretrained.measure.certificate import HeadCertificate
@@ -128,13 +128,14 @@ class Compressed(Shown):
             for each in others
         ]
         said += [
-            f"by kind of text: {', '.join(f'{k} {damage:.4f}' for k, damage in each.kinds.items())}"
+            "by kind of text: "
+            + ", ".join(f"{kind} {damage_shown(damage)}" for kind, damage in each.kinds.items())
             for each in judged.verdicts
             if each.kinds
         ]
         if first.one_for_all is not None:
-            most = f"{first.one_for_all:.4f} is what one answer for all inputs would lose"
-            said.append(f"for scale: {most}")
+            most = damage_shown(first.one_for_all)
+            said.append(f"for scale: {most} is what one answer for all inputs would lose")
         said += [f"warning: {warning}" for warning in self.warnings]
         said.append(f"calibrated on {self.calibration}; the verdicts hold for texts like these")
         if self.certificates:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from headwise.pretrained._evaluate import damage_shown
 from headwise.pretrained.closeup.heads import HeadProfiles
 from headwise.pretrained.shown import Shown, called
 
@@ -70,7 +71,10 @@ class Inspection(Shown):
         measured = self.sizes.dropna(subset="measured")
         if measured.empty:
             return []
-        said = [f"{row.measured:.4f} at {100 * row.kept:.0f} %" for row in measured.itertuples()]
+        said = [
+            f"{damage_shown(row.measured)} at {100 * row.kept:.0f} %"
+            for row in measured.itertuples()
+        ]
         return [f"damage when compressed ({self.objective}, {self.unit}): {', '.join(said)} kept"]
 
     def to_data(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.text.calibration import Material, Sample
 from headwise.pretrained.verdict.gate import answer
+from headwise.pretrained.verdict.said import Said
 
 _STEPS, _MORE_STEPS = 7, 5
 
@@ -38,7 +39,7 @@ def smallest_plan(
     def at(share: float) -> CompressionPlan:
         return make_plan(measurement, Budget(share), goal.method, goal.uniform, goal.fast)
 
-    def passes(share: float, sample: Sample) -> bool:
+    def passes(share: float, sample: Sample, said: Said) -> bool:
         nonlocal done
         done += 1
         try:
@@ -46,15 +47,20 @@ def smallest_plan(
         except InputError:  # less than the least that the model can keep
             return False
         on_progress(done / (_STEPS + 1 + _MORE_STEPS), "searching for the smallest model")
-        return answer(quality(model, smaller, measurement.objective, sample), limit) == "within"
+        verdict = quality(model, smaller, measurement.objective, sample, known=said)
+        return answer(verdict, limit) == "within"
 
     every = material.samples[0]
     some = Sample(every.batches[::2], "", every.documents[::2])
     if document_count(some) < 2:  # which have no interval
         some = every
-    share = _smallest_share(lambda share: passes(share, some), 0.05, _STEPS)
-    if share < 1 and not passes(share, every):
-        share = _smallest_share(lambda share: passes(share, every), share, _MORE_STEPS)
+    of_some, of_every = (
+        Said(model, measurement.sites, measurement.objective, sample.batches, cache=False)
+        for sample in (some, every)
+    )
+    share = _smallest_share(lambda share: passes(share, some, of_some), 0.05, _STEPS)
+    if share < 1 and not passes(share, every, of_every):
+        share = _smallest_share(lambda share: passes(share, every, of_every), share, _MORE_STEPS)
     on_progress(1.0, "searching for the smallest model")
     return at(share)
 

@@ -33,7 +33,7 @@ def latency(
 ) -> dict[str, Pairwise]:
     """Milliseconds, the median of alternating runs: one forward pass; one generated token."""
     device = next(original.parameters()).device
-    inputs = next(to_device([max(held_out, key=lambda b: token_count([b]))], device))
+    inputs = next(to_device([_enough(max(held_out, key=lambda b: token_count([b])))], device))
 
     def forward(model: Any) -> float:
         return _timed(lambda: model(**inputs), device)
@@ -62,7 +62,17 @@ def latency(
     return {name + computed_in(original): pair for name, pair in results.items()}
 
 
+_ENOUGH = 512  # tokens of a forward pass that keep a processor busy
 _BATCH, _CONTEXT, _CACHE_BYTES = 8, 2048, 2**30
+_SECONDS, _FEWEST, _MOST = 2.0, 3, 15  # that timing one thing takes about, and rounds of it
+
+
+def _enough(batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    """As many of a batch of texts as have that many tokens; images as they are."""
+    if "input_ids" not in batch:
+        return batch
+    rows = -(-_ENOUGH // batch["input_ids"].shape[1])
+    return {name: value[:rows] for name, value in batch.items()}
 
 
 def _with_a_filled_cache(
@@ -110,12 +120,16 @@ def filled_cache(model: Any, batch: int, context: int) -> Any:
 
 
 def _alternate(run: Any, original: Any, compressed: Any) -> Pairwise:
-    """The median of fifteen rounds, or of as many as take about ten seconds, but three."""
-    once = run(original) + run(compressed)
-    rounds = int(min(15, max(3, 10_000 / once)))
-    times = [(run(original), run(compressed)) for _ in range(rounds)]
-    first, second = (sorted(column)[rounds // 2] for column in zip(*times, strict=True))
-    return Pairwise(first, second)
+    """Medians of as many rounds as take about two seconds: of three to fifteen, after one to warm
+    up, which counts where rounds are so long that it is like the others."""
+    start = time.perf_counter()
+    first = (run(original), run(compressed))
+    once = time.perf_counter() - start
+    rounds = int(min(_MOST, max(_FEWEST, _SECONDS / once)))
+    times = [first] if once > _SECONDS else []
+    times += [(run(original), run(compressed)) for _ in range(rounds - len(times))]
+    before, after = (sorted(column)[rounds // 2] for column in zip(*times, strict=True))
+    return Pairwise(before, after)
 
 
 def _timed(work: Any, device: torch.device) -> float:

@@ -6,7 +6,6 @@ layer's values, queries and keys are cut alone, as the plan has them, and the tr
 how much the curves there are wrong.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import isfinite
@@ -20,14 +19,13 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.model.apply import replace_attention
-from headwise.pretrained.model.cut import cut_layer
-from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
 from headwise.pretrained.plan.shapes import LayerShape, full_shape
 from headwise.pretrained.text.calibration import few_tokens, to_device
+from headwise.pretrained.verdict.cuts import damages_alone
+from headwise.pretrained.verdict.said import Said
 
 _TOKENS = 40_000  # through the model in all
 _FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
@@ -43,9 +41,14 @@ def tried(
     batches: list[dict[str, Tensor]],
     kinds: list[list[str]] | None = None,
     on_progress: OnProgress = quiet,
+    *,
+    cache: bool = False,
 ) -> Measurement:
     """The measurement with its curves scaled to the damage that each part of the plan does, on all
-    kinds of text where the `kinds` of the batches' rows are known."""
+    kinds of text where the `kinds` of the batches' rows are known.
+
+    With `cache`, what is found is kept on disk, for the next time that these cuts are tried.
+    """
     cuts = [
         (layer, role, shape)
         for layer, site in enumerate(measurement.sites)
@@ -56,13 +59,12 @@ def tried(
     some = _to_try(batches, min(_MOST, max(_FEWEST, _TOKENS // len(cuts))), kinds)
     said = [_predicted(measurement.curves[layer], role, shape) for layer, role, shape in cuts]
     floor = _FLOOR * sum(said) / len(said) + 1e-300
-    trial = _Trial(model, measurement, some)
+    alone = [(layer, shape) for layer, _, shape in cuts]
+    damages = damages_alone(model, measurement, alone, some, cache, on_progress)
     scales: list[dict[str, float]] = [{} for _ in measurement.sites]
-    for done, ((layer, role, shape), expected) in enumerate(zip(cuts, said, strict=True), start=1):
-        found = trial.damage(layer, shape)
+    for (layer, role, _), expected, found in zip(cuts, said, damages, strict=True):
         scale = (found + floor) / (expected + floor)
         scales[layer][role] = min(max(scale, _LEAST), _LARGEST)
-        on_progress(done / len(cuts), "trying each cut alone")
     curves = [_scaled(each, scale) for each, scale in zip(measurement.curves, scales, strict=True)]
     return replace(measurement, curves=curves)
 
@@ -82,6 +84,8 @@ def least_damaging(
     plans: list[CompressionPlan],
     batches: list[dict[str, Tensor]],
     kinds: list[list[str]] | None = None,
+    *,
+    cache: bool = False,
 ) -> CompressionPlan:
     """The first plan, unless another does less on calibration text as a whole, and not by chance.
 
@@ -90,9 +94,10 @@ def least_damaging(
     """
     first, *others = plans
     some = _to_try(batches, _MOST, kinds)
-    best = _by_input(model, measurement, first, some)
+    said = Said(model, measurement.sites, measurement.objective, some, cache=cache)
+    best = _by_input(model, measurement, first, some, said)
     for plan in others:
-        found = _by_input(model, measurement, plan, some)
+        found = _by_input(model, measurement, plan, some, said)
         known = all(map(isfinite, best))
         gain = [a - b for a, b in zip(best, found, strict=True)]
         if all(map(isfinite, found)) and (not known or Interval.of(gain).low > 0):
@@ -102,47 +107,19 @@ def least_damaging(
 
 @torch.no_grad()
 def _by_input(
-    model: Any, measurement: Measurement, plan: CompressionPlan, batches: list[dict[str, Tensor]]
+    model: Any,
+    measurement: Measurement,
+    plan: CompressionPlan,
+    batches: list[dict[str, Tensor]],
+    said: Said,
 ) -> list[float]:
     """The damage that the plan does to each input."""
     smaller, objective = apply_plan(model, measurement, plan), measurement.objective
     with evaluating(model, smaller):
         return [
-            float(objective.compare(model(**batch), smaller(**batch), batch).damage.sum())
-            for batch in to_device(batches, next(model.parameters()).device)
+            float(objective.compare(said[index], smaller(**batch), batch).damage.sum())
+            for index, batch in enumerate(to_device(batches, next(model.parameters()).device))
         ]
-
-
-class _Trial:
-    """A copy of the model, in which a layer at a time is cut and put back."""
-
-    def __init__(
-        self, model: Any, measurement: Measurement, batches: list[dict[str, Tensor]]
-    ) -> None:
-        self.model, self.measurement = copy.deepcopy(model), measurement
-        self.parts = [
-            EarlierBlocks(self.model, measurement.sites, batch)
-            for batch in to_device(batches, next(model.parameters()).device)
-        ]
-
-    @torch.no_grad()
-    def damage(self, layer: int, shape: LayerShape) -> float:
-        site = self.measurement.sites[layer]
-        paths = [site.path] if site.output_inside else [site.path, site.output]
-        whole = {path: self.model.get_submodule(path) for path in paths}
-        damage, units = 0.0, 0.0
-        try:
-            cut = cut_layer(site, self.measurement.reductions[layer], shape)
-            replace_attention(self.model, site, cut)
-            for part in self.parts:
-                changed = part.outputs(layer)
-                compared = self.measurement.objective.compare(part.original, changed, part.batch)
-                damage += float(compared.damage.sum())
-                units += float(compared.units.sum())
-        finally:
-            for path, module in whole.items():
-                self.model.set_submodule(path, module)
-        return damage / units
 
 
 def _alone(site: AttentionSite, shape: LayerShape) -> Iterator[tuple[str, LayerShape]]:

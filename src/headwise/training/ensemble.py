@@ -9,6 +9,7 @@ is, where sizes are multiples of 16 floats (64 bytes) and no matrix is a mere ve
 one takes another path where it is alone), and are computed one after the other elsewhere.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, prod
 from typing import Protocol, runtime_checkable
@@ -51,12 +52,14 @@ class Ensemble:
         training: AdamWSettings,
         params: Sequence[Mapping[str, Tensor]],
         device: str = "cpu",
-        stacked: bool = True,
+        together: int | None = None,
     ) -> None:
+        """`together`: how many members make a stack; None for all of them."""
         self.shape = shape
         self._adamw = FlatAdamW(shape, params, training.betas, training.weight_decay, device)
-        stride = len(params) if stacked else 1
-        stacks = [slice(first, first + stride) for first in range(0, len(params), stride)]
+        stride = together or len(params)
+        ends = [*range(stride, len(params), stride), len(params)]
+        stacks = [slice(*pair) for pair in itertools.pairwise([0, *ends])]
         self._stacks = [(members, self._adamw.leaves(members)) for members in stacks]
 
     def step(
@@ -107,11 +110,18 @@ class Ensemble:
         self._adamw.restore(state)
 
     def predict(
-        self, inputs: Shaped[Tensor, "1 batch length *token"]
+        self, inputs: Shaped[Tensor, "1 batch length *token"], *, apart: bool = False
     ) -> Float[Tensor, "members batch *outputs"]:
-        """Outputs of the current weights on inputs that all share, without gradients."""
+        """Outputs of the current weights on inputs that all share, without gradients.
+
+        `apart`: one member after the other, however they are stacked for the steps.
+        """
+        stacks = [leaves for _, leaves in self._stacks]
+        if apart:
+            everyone = self._stacks[-1][0].stop
+            stacks = [self._adamw.leaves(slice(m, m + 1)) for m in range(everyone)]
         with torch.no_grad():
-            return torch.cat([self.shape.forward(leaves, inputs) for _, leaves in self._stacks])
+            return torch.cat([self.shape.forward(leaves, inputs) for leaves in stacks])
 
     def params(self) -> list[dict[str, Tensor]]:
         """Copies of the current weights, one dictionary a member."""

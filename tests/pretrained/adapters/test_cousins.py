@@ -84,10 +84,10 @@ def test_a_family_is_described_cut_saved_and_opened(name: str, tmp_path: Path) -
         if not model.config.is_encoder_decoder:
             last = one_after_the_others(narrow, start["input_ids"])
             whole = outputs(narrow, start)[:, -1]
-            torch.testing.assert_close(last, whole, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(last, whole, rtol=1e-4, atol=atol)
     expected = outputs(narrow, batch)
     narrow.set_attn_implementation("eager")
-    torch.testing.assert_close(outputs(narrow, batch), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(outputs(narrow, batch), expected, rtol=1e-4, atol=atol)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from torch import nn
 import headwise
 from headwise.core.errors import InputError
 from headwise.pretrained import Material, attention_sites, text_material
+from headwise.pretrained.text.calibration import packaged_text, token_count
 
 
 def of_class(family: str, name: str, **changes: Any) -> Any:
@@ -210,3 +211,45 @@ def test_the_smallest_model_within_a_loss_is_within_it(family: str, limit: float
     )
     assert result.passed
     assert result.evaluation.attention_parameters.ratio < 1
+
+
+def test_heads_that_are_all_the_same_are_cut() -> None:
+    """Of their contexts some directions are nothing at all, which regressions have to bear."""
+    model = small_model("llama")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "self_attn" in name:
+                parameter.fill_(0.1)
+    assert halved(model).evaluation.damage < 1e-6
+
+
+def test_the_smallest_model_within_a_loss_may_keep_next_to_nothing() -> None:
+    """No share was asked for, so that none is missed."""
+    model = small_model("llama")
+    material = small_material(model)
+    result = headwise.compress(model, text=material, max_loss=1e3, time_it=False, cache=False)
+    assert result.passed
+
+
+def test_both_texts_of_a_pair_are_counted(text: Path) -> None:
+    material = text_material(small_model("t5"), common_words(), text, tokens=1000, length=32)
+    assert not any("where 1,000 were asked for" in warning for warning in material.warnings)
+    read = sum(ids.numel() for batch in material.calibration for ids in batch.values())
+    assert token_count(material.calibration) == read
+
+
+def test_damage_is_never_below_zero() -> None:
+    """A cosine of vectors of rounded length may be above one."""
+    model = small_model("bert")
+    whole = headwise.compress(model, text=small_material(model), keep=1.0, time_it=False)
+    for verdict in whole.evaluation.verdicts:
+        assert verdict.damage >= 0.0
+        assert verdict.low is not None
+        assert verdict.low >= 0.0
+
+
+def test_an_encoder_reads_all_of_a_text_that_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "line.txt"
+    path.write_text(packaged_text("held_out")[:9000].replace("\n", " "), "utf-8")
+    material = text_material(small_model("bert"), common_words(), path, tokens=900, length=32)
+    assert token_count(material.calibration) > 600

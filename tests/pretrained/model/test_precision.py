@@ -14,7 +14,7 @@ from headwise.core.errors import InputError
 from headwise.pretrained import Material, compress
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.model.mode import widened
-from headwise.pretrained.precision import in_own_precision
+from headwise.pretrained.verdict.precision import in_own_precision
 
 HALF = [torch.float16, torch.bfloat16]
 
@@ -150,6 +150,15 @@ def test_rounding_that_outweighs_the_cut_is_said() -> None:
         result = compress(given, text=material, keep=0.9, cache=False, time_it=False)
         said = [warning for warning in result.warnings if "in bfloat16" in warning]
         assert bool(said) == half
+
+
+def test_a_model_that_does_not_run_in_its_own_precision_is_judged_in_float32() -> None:
+    """As where torch has no kernel of sixteen bits for this machine; here, of two types at once."""
+    model = small_model("llama").bfloat16()
+    model.model.norm.float()
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.7, cache=False, time_it=False)
+    assert any("the original does not run here" in warning for warning in result.warnings)
 
 
 def test_a_model_that_overflows_only_when_it_is_smaller_is_refused() -> None:

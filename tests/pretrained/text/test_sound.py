@@ -102,12 +102,16 @@ def test_what_cannot_be_heard_gets_a_sentence(recordings: Path, whisper: Path) -
         (recordings / "few" / f"{index}.wav").write_bytes((recordings / "00.wav").read_bytes())
         (recordings / "broken" / f"{index}.wav").write_text("not a recording")
     (recordings / "broken" / "5.wav").write_text("not a recording")
+    (recordings / "silent").mkdir()
+    for index in range(5):
+        wavfile.write(recordings / "silent" / f"{index}.wav", 16_000, np.zeros(0, np.int16))
     for more, sentence in (
         ([], "hears sound: give a folder of recordings"),
         (["--text", str(recordings / "00.wav")], "is not a folder of recordings"),
         (["--text", str(whisper)], "has no recording"),
         (["--text", str(recordings / "few")], "at least 5 are needed"),
         (["--text", str(recordings / "broken")], "is not a WAV file that can be read"),
+        (["--text", str(recordings / "silent")], "has no sound in it"),
         (["--text", str(recordings), "--length", "16"], "length is for text"),
     ):
         result = CliRunner().invoke(app, [*command, *more])

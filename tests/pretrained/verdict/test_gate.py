@@ -22,6 +22,11 @@ def verdict(damage: float, low: float | None, high: float | None) -> TextVerdict
     return TextVerdict("some text", damage, low, high, 9, 900, None)
 
 
+def test_a_damage_that_is_small_is_not_shown_as_none() -> None:
+    assert str(verdict(2.34e-5, 0.0, 4e-4)) == "2.3e-05 [0.0000, 0.0004]"
+    assert str(verdict(0.0123, 0.0011, 0.5)) == "0.0123 [0.0011, 0.5000]"
+
+
 @pytest.mark.parametrize(
     ("found", "allowed", "expected"),
     [

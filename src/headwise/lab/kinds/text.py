@@ -14,6 +14,7 @@ from headwise.lab.kinds._training import train_job
 from headwise.lab.run import Run
 from headwise.nets.decoder import DecoderShape
 from headwise.training import TextTraining
+from headwise.training.text.company import worth_stacking
 
 _ERROR = Quantity.by_difference(
     "held-out loss",
@@ -54,6 +55,7 @@ TEXT = register(
         describe=_describe,
         perform=train_job,
         cost=_cost,
+        together=lambda run: worth_stacking(run.net, run.training.batch * run.task.length),
         facts=columns("standard_error bits_per_byte tokens_per_second flops_per_token"),
         nets=(DecoderShape,),
         training=TextTraining,

@@ -17,6 +17,7 @@ from headwise.pretrained.plan.counts import original_parameters, parameters
 from headwise.pretrained.plan.make import make_plan
 from headwise.pretrained.plan.shapes import LayerShape
 from headwise.pretrained.text.calibration import Sample
+from headwise.pretrained.verdict.said import Said
 
 SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 MEASURED = (0.9, 0.75, 0.6, 0.5, 0.3)
@@ -61,6 +62,7 @@ def sizes_to_choose(
     wanted += [
         (other, share, True) for other in BASELINES if other != method for share in _COMPARED
     ]
+    said = Said(model, measurement.sites, measurement.objective, sample.batches, cache=False)
     points = []
     for done, (name, share, measured) in enumerate(wanted, start=1):
         try:
@@ -72,9 +74,8 @@ def sizes_to_choose(
         point = SizePoint(name, kept, plan.layers, shares, plan.predicted_damage)
         if measured:
             smaller = apply_plan(model, measurement, plan)
-            seen = quality(model, smaller, measurement.objective, sample)
-            low = None if seen.low is None else max(0.0, seen.low)  # no damage is negative
-            point = replace(point, damage=seen.damage, low=low, high=seen.high)
+            seen = quality(model, smaller, measurement.objective, sample, known=said)
+            point = replace(point, damage=seen.damage, low=seen.low, high=seen.high)
         points.append(point)
         on_progress(done / len(wanted), "measuring other sizes for the page")
     return points

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 Inputs = dict[str, Tensor]
-_AT_ONCE = 2**20  # numbers of a block of predictions, which so stays in a cache; same result
+_AT_ONCE = 2**18  # numbers of a block of predictions, which so stays in a cache; same result
 
 
 class Pull(NamedTuple):

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headwise.core.errors import InputError
 from headwise.pretrained.measure.comparing import (
     Compared,
     Distributions,
@@ -31,13 +32,14 @@ class NextToken(Distributions):
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """Divergence, and both losses, summed over the tokens that have one before them."""
         text = inputs.get("decoder_input_ids", inputs.get("input_ids"))
-        assert text is not None
-        targets = text[:, 1:]
-        before, after = (each.logits[:, :-1].flatten(0, 1) for each in (original, changed))
-        units = torch.full((len(targets),), float(targets.shape[1]), device=targets.device)
+        if text is None:
+            raise InputError("a language model is judged by tokens: give its input_ids")
+        targets = text.roll(-1, dims=1)  # the last has none; to leave it out would copy the rest
+        before, after = (each.logits.flatten(0, 1) for each in (original, changed))
+        units = torch.full((len(text),), float(text.shape[1] - 1), device=text.device)
         damage, losses = divergences_and_surprises(before, after, targets.flatten())
-        by_token = losses.view(2, *targets.shape)
-        return Compared(damage.view_as(targets).sum(1), units, by_token.sum(2))
+        by_token = losses.view(2, *text.shape)[..., :-1]
+        return Compared(damage.view_as(text)[:, :-1].sum(1), units, by_token.sum(2))
 
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The predicted distribution of every token that has one before it."""

@@ -43,7 +43,7 @@ class Embedding(Objective):
 
     def compare(self, original: Any, changed: Any, inputs: Inputs) -> Compared:
         """1 − cosine, by sequence."""
-        cosine = (self.embed(original) * self.embed(changed)).sum(-1)
+        cosine = (self.embed(original) * self.embed(changed)).sum(-1).clamp(max=1.0)
         if _two_towers(original):
             text, image = cosine.chunk(2)
             return Compared(2 - text - image, torch.full_like(text, 2.0))

@@ -1,4 +1,4 @@
-"""Measurements on disk, by the content of model, data and options: a second size costs seconds.
+"""Measurements on disk, by the content of model, data and options, and what the original says.
 
 Numbers are stored as float32, and a fresh measurement is rounded alike, so that it makes no
 difference whether one was stored. Sums of a measurement under way are stored too, unrounded: what
@@ -25,8 +25,14 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Objective
 
 _FORMAT = 5  # of the files, and of what is measured: raise it when either changes
-_KEPT = 12  # measurements, and as many that were stopped or killed; the oldest goes first
-_FILES = ("*.measurement.safetensors", "*.sums-*.safetensors", ".writing-*")
+_KEPT = {  # how many of each kind; the oldest goes first
+    "*.measurement.safetensors": 12,
+    "*.sums-*.safetensors": 12,  # of measurements that were stopped or killed
+    "*.outputs.safetensors": 36,  # of three texts beside each measurement
+    "*.trial.safetensors": 120,  # of ten sizes
+    "*.tokens.safetensors": 84,  # of seven texts
+    ".writing-*": 12,
+}
 _SECONDS = 60.0  # between two writes of unfinished sums
 
 Tensors = dict[str, Tensor]
@@ -40,11 +46,33 @@ def measurement_key(
     seed: int,
 ) -> str:
     """A hash of all that a measurement depends on; what the adapter says is a part of it."""
+    return _key(model, batches, objective, [repr(sites), seed], {})
+
+
+def outputs_key(
+    model: Any,
+    batches: list[dict[str, Tensor]],
+    objective: Objective,
+    options: list[str] | None = None,
+    tensors: Tensors | None = None,
+) -> str:
+    """A hash of all that the model's outputs depend on, of how they are looked at, and of what a
+    change of them depends on besides."""
+    return _key(model, batches, objective, options or [], objective.state() | (tensors or {}))
+
+
+def _key(
+    model: Any,
+    batches: list[dict[str, Tensor]],
+    objective: Objective,
+    options: list[Any],
+    tensors: Tensors,
+) -> str:
     digest = hashlib.sha256()
     config = {k: v for k, v in model.config.to_dict().items() if k not in _UNIMPORTANT}
     about = [_FORMAT, type(model).__name__, config, type(objective).__name__, objective.options()]
-    digest.update(json.dumps([*about, repr(sites), seed], sort_keys=True, default=str).encode())
-    for name, tensor in model.state_dict().items():
+    digest.update(json.dumps([*about, *options], sort_keys=True, default=str).encode())
+    for name, tensor in (model.state_dict() | tensors).items():
         _add(digest, name, tensor)
     for index, batch in enumerate(batches):
         for name, tensor in batch.items():
@@ -95,7 +123,7 @@ def restored(sums: Sequence[Sums], tensors: Tensors | None) -> int:
 
 
 class Kept:
-    """The files of one measurement; with key None there are none, and nothing is kept."""
+    """The files under one key; with key None there are none, and nothing is kept."""
 
     def __init__(self, key: str | None) -> None:
         self._folder = cache_folder() / "measurements"
@@ -131,15 +159,15 @@ class Kept:
         """Is it time to write unfinished sums?"""
         return self._key is not None and time.monotonic() - self._written > _SECONDS
 
-    def finish(self, tensors: Tensors) -> None:
-        """Keep the whole measurement; its unfinished sums, and the oldest others, go."""
-        self.write(tensors)
+    def finish(self, tensors: Tensors, name: str = "measurement") -> None:
+        """Keep what is whole; its unfinished sums, and the oldest files of others, go."""
+        self.write(tensors, name)
         if self._key is None or not self._folder.is_dir():
             return
         for unfinished in self._folder.glob(f"{self._key}.sums*"):
             unfinished.unlink(missing_ok=True)
-        for kind in _FILES:
-            for old in sorted(self._folder.glob(kind), key=_age)[_KEPT:]:
+        for kind, count in _KEPT.items():
+            for old in sorted(self._folder.glob(kind), key=_age)[count:]:
                 old.unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path | None:

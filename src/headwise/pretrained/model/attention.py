@@ -26,6 +26,7 @@ from headwise.pretrained.model.projections import (
 )
 from headwise.pretrained.model.softmax import attention_function, one_query_attention
 from headwise.pretrained.model.token.at_once import at_once
+from headwise.pretrained.model.token.growing import appended
 from headwise.pretrained.plan.shapes import LayerLayout, buckets
 
 _OWN_ARGUMENTS = {"hidden_states", "attention_mask", "past_key_values", "position_embeddings"}
@@ -198,11 +199,10 @@ class CompressedAttention(nn.Module):
             cache = cache.cross_attention_cache
         cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
         if len(keys) == 1:
-            key, value = cache.update(keys[0], values[0], self.layer_idx)
+            key, value = appended(cache, keys[0], values[0], self.layer_idx)
             return [key], [value]
-        return self._apart(
-            *cache.update(_side_by_side(keys), _side_by_side(values), self.layer_idx)
-        )
+        parts = _side_by_side(keys), _side_by_side(values)
+        return self._apart(*appended(cache, *parts, self.layer_idx))
 
     def _apart(self, key: Tensor, value: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """What the cache holds, by bucket."""

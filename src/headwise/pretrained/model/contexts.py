@@ -14,6 +14,7 @@ from headwise.pretrained.plan.shapes import LayerShape, kept_order
 
 _RIDGE = 3e-2  # of a kept context's variance
 _ROUNDING = 1e-6  # of its second moment, which is stored as float32
+_NOTHING = 1e-12  # of the largest second moment
 
 
 def context_maps(
@@ -50,7 +51,8 @@ def _of_others(moments: LayerMoments, into: Tensor, back: Tensor) -> Tensor:
     seen = into @ covariance
     inner = seen @ into.T
     size = (into @ moments.all_context * into).sum(1)
-    ridge = _RIDGE * inner.diagonal().clamp(min=0) + _ROUNDING * size + 1e-300
+    ridge = _RIDGE * inner.diagonal().clamp(min=0) + _ROUNDING * size
+    ridge += _NOTHING * size.max() + 1e-300  # a part without any context tells nothing of others
     found: Tensor = torch.linalg.solve(inner + torch.diag(ridge), seen - inner @ back.T).T
     return found
 

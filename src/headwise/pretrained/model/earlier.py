@@ -27,8 +27,10 @@ class EarlierBlocks:
         if len(self.given) < len(self.order):  # one of them ran twice
             self.order = []
         if self.order:
-            again = self._run(self.order[-1])[0]
-            if not torch.allclose(again, self.original[0], rtol=1e-4, atol=1e-5):
+            again, whole = self._run(self.order[-1])[0], self.original[0]
+            # To compare bits is quick, and they are mostly the same.
+            same = torch.equal(again, whole) or torch.allclose(again, whole, rtol=1e-4, atol=1e-5)
+            if not same:
                 self.order = []
 
     def outputs(self, layer: int) -> Any:
@@ -42,7 +44,7 @@ class EarlierBlocks:
         with ExitStack() as stack:
             for path in self.order[:count]:
                 module = self.model.get_submodule(path)
-                stack.enter_context(_saying(module, self.given[path]))
+                stack.enter_context(saying(module, self.given[path]))
             return self.model(**self.batch)
 
     def _recorded(self) -> Any:
@@ -70,7 +72,7 @@ def block_around(model: nn.Module, path: str) -> str:
 
 
 @contextmanager
-def _saying(module: nn.Module, value: Any) -> Iterator[None]:
+def saying(module: nn.Module, value: Any) -> Iterator[None]:
     """The module puts out this, whatever it is given."""
     before = vars(module).get("forward")  # a model in parts on several devices has one
     vars(module)["forward"] = lambda *_arguments, **_options: value

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import torch
 from safetensors import SafetensorError, safe_open
 
 from headwise.core.device import find_device
@@ -21,6 +22,9 @@ from headwise.pretrained.model.apply import install
 from headwise.pretrained.model.mode import widened
 from headwise.pretrained.plan.plan_file import check_shape
 from headwise.pretrained.plan.shapes import LayerLayout
+
+_WHERE = ("revision", "subfolder", "cache_dir", "token", "local_files_only", "proxies")
+"""Options of `from_pretrained` that say where, on the hub or in a folder, the checkpoint lies."""
 
 
 class Subject(NamedTuple):
@@ -43,6 +47,7 @@ def opened(model: Any, tokenizer: Any = None, device: str = "cpu") -> Subject:
         if tokenizer is None and family_of(loaded).reads.startswith("text"):
             tokenizer = load_tokenizer(model)
         return Subject(str(model), loaded, tokenizer)
+    model = getattr(model, "_orig_mod", model)  # what torch.compile wrapped
     require(
         hasattr(model, "config"),
         f"{type(model).__name__} is not a model: give a hub id, a folder or a transformers model",
@@ -76,7 +81,7 @@ def load_model(name: str | Path) -> Any:
         getattr(config, "headwise", None) is None,
         f"{name} is compressed already; start from the original, or use headwise.from_pretrained",
     )
-    return _load(_model_class(config), name)
+    return _load(class_named(config), config, name)
 
 
 def from_pretrained(name: str | Path, **options: Any) -> Any:
@@ -88,11 +93,28 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
         not options.get("trust_remote_code"),
         "headwise never runs code from a checkpoint: trust_remote_code is not accepted",
     )
-    config = _config(name)
+    for taken in ("use_safetensors", "output_loading_info"):
+        require(taken not in options, f"headwise.from_pretrained does not take {taken}")
+    config = _config(name, **{key: options[key] for key in options if key in _WHERE})
+    original = class_named(config)
+    wanted = _with_layouts(original, config)
+    model = _load(wanted, config, name, **options)
+    if wanted is not original:
+        model.__class__ = original
+    return model
+
+
+def without_weights(config: Any) -> Any:
+    """What a checkpoint with this configuration opens as: its tensors have a shape and no place."""
+    with torch.device("meta"):
+        return _with_layouts(class_named(config), config)(config)
+
+
+def _with_layouts(original: Any, config: Any) -> Any:
+    """The class; where the configuration says that attention is reduced, one that has it so."""
     layouts = getattr(config, "headwise", None)
-    original = _model_class(config)
     if layouts is None:
-        return _load(original, name, **options)
+        return original
 
     def build(self: Any, config: Any, *args: Any, **kwargs: Any) -> None:
         original.__init__(self, config, *args, **kwargs)
@@ -100,10 +122,7 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
 
     # Under the original's name and module, so that transformers renames old weights as usual.
     members = {"__init__": build, "__module__": original.__module__}
-    compressed = type(original.__name__, (original,), members)
-    model = _load(compressed, name, **options)
-    model.__class__ = original
-    return model
+    return type(original.__name__, (original,), members)
 
 
 def _install_layouts(model: Any, data: Any) -> None:
@@ -127,12 +146,13 @@ def load_tokenizer(name: str | Path) -> Any:
         raise InputError(f"{name} has no tokenizer that opens: {_first_line(error)}") from error
 
 
-def _config(name: str | Path) -> Any:
-    folder = Path(name)
+def _config(name: str | Path, **where: Any) -> Any:
+    folder = Path(name) / where.get("subfolder", "")
     if is_file(folder) or is_folder(folder):
         _require_checkpoint(folder)
     try:
-        config = transformers().AutoConfig.from_pretrained(str(name), trust_remote_code=False)
+        kinds = transformers().AutoConfig
+        config = kinds.from_pretrained(str(name), trust_remote_code=False, **where)
     except InputError:
         raise
     except Exception as error:
@@ -185,14 +205,26 @@ def _require_checkpoint(folder: Path) -> None:
         raise InputError(f"{folder} has no weights: no *.safetensors file in it")
 
 
-def _model_class(config: Any) -> Any:
+def class_named(config: Any) -> Any:
+    """The class that a configuration names, or else the family's without a head."""
     package = transformers()
-    names = getattr(config, "architectures", None) or []
-    found = getattr(package, names[0], None) if names else None
+    asked = _first_name(config)
+    found = getattr(package, asked, None)
+    opens = isinstance(found, type) and issubclass(found, package.PreTrainedModel)
+    require(
+        found is None or opens or asked.startswith("AutoModel"),
+        f"'architectures' in config.json names {asked}, which is no model",
+    )
     return found or package.AutoModel._model_mapping[type(config)]
 
 
-def _load(cls: Any, name: str | Path, **options: Any) -> Any:
+def _first_name(config: Any) -> str:
+    """The class's name in a configuration; empty where there is none."""
+    names = getattr(config, "architectures", None) or [""]
+    return str(names[0])
+
+
+def _load(cls: Any, config: Any, name: str | Path, /, **options: Any) -> Any:
     options.setdefault("dtype", "auto")
     try:
         model, info = cls.from_pretrained(
@@ -209,12 +241,24 @@ def _load(cls: Any, name: str | Path, **options: Any) -> Any:
         f"{name} is incomplete: {', '.join(attention[:3]) or 'some weights'} "
         "missing or of the wrong size",
     )
-    unused = _unused_layers(model, info["unexpected_keys"])
+    _require_used(model, info["unexpected_keys"], _first_name(config), name)
+    return cast(Any, model).eval()
+
+
+def _require_used(model: Any, unexpected: list[str], asked: str, name: str | Path) -> None:
+    """Refuse a checkpoint of which something would be lost without a word."""
+    unused = _unused_layers(model, unexpected)
     require(
         not unused,
         f"{name} has weights of more layers than its config.json tells of: {', '.join(unused[:2])}",
     )
-    return cast(Any, model).eval()
+    require(
+        not unexpected or hasattr(transformers(), asked),
+        f"{name} has weights that {type(model).__name__} has no use for "
+        f"({', '.join(sorted(unexpected)[:2])}), and 'architectures' in its config.json names "
+        f"{f'{asked}, which transformers does not know' if asked else 'no class'}: say there which "
+        "class of transformers it is",
+    )
 
 
 def _unused_layers(model: Any, unexpected: Iterable[str]) -> list[str]:
@@ -231,4 +275,7 @@ def _numberless(key: str, model: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """The first line, and the second where the first ends in a colon."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = lines or [type(error).__name__]
+    return " ".join(lines[: 2 if lines[0].endswith(":") else 1])

@@ -41,6 +41,8 @@ def stock_model(model: Any, measurement: Measurement, plan: CompressionPlan) -> 
     for index, site in enumerate(measurement.sites):
         state |= fill(model, measurement, index, site, plan.layers[index])
     smaller.load_state_dict(state)
+    if smaller.can_generate():  # where its texts end and how they are drawn
+        smaller.generation_config = copy.deepcopy(model.generation_config)
     return as_exact(smaller.to(next(model.parameters()).device), model).eval()
 
 

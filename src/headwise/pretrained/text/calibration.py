@@ -18,7 +18,7 @@ from headwise.core.errors import InputError, require
 from headwise.core.files import read_bytes
 
 BOUNDARY = "<|endoftext|>"
-_TOKENS = ("input_ids", "decoder_input_ids")
+TOKENS = ("input_ids", "decoder_input_ids")
 SHORTEST = 8  # tokens: below this a window has no context to attend to
 # Of the packaged calibration text; each kind is evenly spaced (benchmarks: packaged_texts.py).
 _DOCUMENTS = {"encyclopaedia": 34, "speech": 15, "novel": 15, "poem": 3, "play": 6, "code": 20}
@@ -125,32 +125,6 @@ def documents(text: str) -> list[str]:
     return [piece.strip() for piece in text.split(BOUNDARY) if piece.strip()]
 
 
-def windows(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
-    """What a decoder reads: each document in windows of `length` tokens and what is left over."""
-    pieces = []
-    for number, ids in enumerate(tokenizer(texts, verbose=False)["input_ids"]):
-        for start in range(0, len(ids), length):
-            part = ids[start : start + length]
-            pieces.append(Piece(number, part[: len(part) // multiple * multiple]))
-    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
-
-
-def passages(tokenizer: Any, texts: list[str], length: int, multiple: int) -> list[Piece]:
-    """What an encoder reads: every paragraph, and every document's beginning, as an input alone.
-
-    An input that is too long is cut; its closing token stays.
-    """
-    pieces = []
-    for number, text in enumerate(texts):
-        lines = [line for line in text.splitlines() if len(line) >= 40]
-        inputs = [text, *lines] if len(lines) > 1 else [text]
-        for ids in tokenizer(inputs, verbose=False)["input_ids"]:
-            size = min(len(ids), length) // multiple * multiple
-            cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
-            pieces.append(Piece(number, cut))
-    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
-
-
 def about(pieces: list[Piece], tokens: int) -> list[Piece]:
     """Evenly spaced pieces with about this many tokens together."""
     if not pieces:
@@ -227,18 +201,18 @@ def every_fifth(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def token_count(batches: list[dict[str, Tensor]]) -> int:
-    """Tokens in these batches, or, where there are none, numbers of the first input."""
-    return sum(batch[_counted_input(batch)].numel() for batch in batches)
+    """Tokens in these batches, of both texts of a pair; without any, numbers of the first input."""
+    return sum(batch[name].numel() for batch in batches for name in _counted_inputs(batch))
 
 
 def counted(batches: list[dict[str, Tensor]]) -> str:
     """What `token_count` counts: tokens, pixels, or numbers (of sound)."""
-    name = _counted_input(batches[0])
-    return "tokens" if name in _TOKENS else "pixels" if name == "pixel_values" else "numbers"
+    name = _counted_inputs(batches[0])[0]
+    return "tokens" if name in TOKENS else "pixels" if name == "pixel_values" else "numbers"
 
 
-def _counted_input(batch: dict[str, Tensor]) -> str:
-    return next((name for name in _TOKENS if name in batch), next(iter(batch)))
+def _counted_inputs(batch: dict[str, Tensor]) -> list[str]:
+    return [name for name in TOKENS if name in batch] or [next(iter(batch))]
 
 
 def to_device(

@@ -12,6 +12,7 @@ from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.calibration import (
+    TOKENS,
     Material,
     Piece,
     Sample,
@@ -54,15 +55,17 @@ def text_material(
     tokens: int = 20_000,
     length: int | None = None,
     seed: int = 0,
+    cache: bool = True,
 ) -> Material:
     """Calibrate on `text` (the packaged one by default) and judge by `eval_text`.
 
     Without `eval_text` every fifth document (or, of a single document, window) is held out; of the
     packaged text, a part from other sources. A second verdict is on packaged text of another kind
     than the calibration text. `length` is that of the longest inputs: by default 2,048 for
-    decoders and 512 for encoders, or what the model has.
+    decoders and 512 for encoders, or what the model has. With `cache`, the texts' token numbers are
+    kept on disk.
     """
-    reader = Reader(model, tokenizer, length, seed)
+    reader = Reader(model, tokenizer, length, seed, cache=cache)
     source = str(text) if text else _PACKAGED["calibration"]
     content = read_text(Path(text)) if text else packaged_text("calibration")
     pieces = reader.pieces(content, source, 16)
@@ -152,6 +155,11 @@ def _shortage(batches: list[Any], tokens: int, source: str) -> tuple[str, ...]:
 
 def check_source(text: Source, eval_text: str | Path | None = None) -> None:
     """Refuse, before a model is loaded, what is not there."""
+    require(
+        text is None or isinstance(text, str | Path | Material),
+        f"text is a {type(text).__name__}; it names a file or a folder, or is a "
+        "headwise.pretrained.Material of ready batches",
+    )
     for place in (text, eval_text):
         if isinstance(place, str | Path):
             there = is_file(Path(place)) or is_folder(Path(place))
@@ -170,6 +178,7 @@ def material_for(
     tokens: int = 20_000,
     seed: int = 0,
     length: int | None = None,
+    cache: bool = True,
 ) -> Material:
     """Text for language models; a folder of images or recordings for those of images or sound."""
     if isinstance(text, Material):
@@ -194,7 +203,14 @@ def material_for(
         "text needs a tokenizer: give the model's as `tokenizer`, or the model by its name",
     )
     return text_material(
-        model, tokenizer, text, eval_text=eval_text, tokens=tokens, length=length, seed=seed
+        model,
+        tokenizer,
+        text,
+        eval_text=eval_text,
+        tokens=tokens,
+        length=length,
+        seed=seed,
+        cache=cache,
     )
 
 
@@ -241,6 +257,10 @@ def _check_forms(batches: list[Any]) -> None:
                 f"a batch's {name} is a {type(value).__name__}; it has to be a tensor",
             )
             require(value.numel() > 0, f"a batch has nothing in its {name}")
+            require(
+                name not in TOKENS or value.ndim == 2,
+                f"a batch's {name} has the shape {tuple(value.shape)}; it has to be a row a text",
+            )
 
 
 def _check_lengths(model: Any, batches: list[dict[str, torch.Tensor]]) -> None:

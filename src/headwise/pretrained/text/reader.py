@@ -15,21 +15,24 @@ from headwise.pretrained.text.calibration import (
     Sample,
     documents,
     equal_length_batches,
-    passages,
-    windows,
 )
 from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
 from headwise.pretrained.text.masking import mask_tokens
+from headwise.pretrained.text.numbering import Numbering
 
 FEW = 5  # documents: with fewer, every sequence counts as one
+_LETTERS = 4  # about as many as a token has
 _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
 
 
 class Reader:
     """Cuts texts as one model reads them."""
 
-    def __init__(self, model: Any, tokenizer: Any, length: int | None, seed: int) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, length: int | None, seed: int, *, cache: bool
+    ) -> None:
         self.model, self.tokenizer, self.seed = model, tokenizer, seed
+        self.numbers = Numbering(tokenizer, cache=cache)
         objective = objective_for(model)
         self.decoder = isinstance(objective, NextToken)
         self.masked = isinstance(objective, MaskedToken)
@@ -39,6 +42,10 @@ class Reader:
             length is None or longest is None or length <= longest,
             f"length is {length}; this model takes at most {longest} tokens",
         )
+        require(
+            longest is None or longest >= SHORTEST,
+            f"this model takes at most {longest} tokens; an input has at least {SHORTEST}",
+        )
         self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
 
     def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
@@ -46,8 +53,10 @@ class Reader:
         texts = documents(text)
         require(bool(texts), f"{source} has end-of-text marks and no text between them")
         cut = windows if self.decoder else passages
-        found = cut(self.tokenizer, texts, self.length, multiple)
-        found = found or cut(self.tokenizer, texts, self.length, SHORTEST)
+        found = cut(self.numbers, texts, self.length, multiple)
+        if len(found) < FEW and not self.decoder:  # a file that is one line, or a few
+            found = cut(self.numbers, _in_lines(texts, self.length), self.length, multiple)
+        found = found or cut(self.numbers, texts, self.length, SHORTEST)
         require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
             return found
@@ -71,6 +80,15 @@ class Reader:
         """These pieces to judge by."""
         batches, documents = self.batches(pieces, part)
         return Sample(batches, source, documents, kinds)
+
+
+def _in_lines(texts: list[str], length: int) -> list[str]:
+    """The texts in lines of about so many tokens, wherever words or sentences end."""
+    size = _LETTERS * length
+    return [
+        "\n".join(text[start : start + size] for start in range(0, len(text), size))
+        for text in (" ".join(text.split()) for text in texts)
+    ]
 
 
 def _reads_pairs(model: Any) -> bool:
@@ -103,3 +121,30 @@ def _reads_one_at_a_time(model: Any) -> bool:
         and getattr(model.config, "pad_token_id", None) is None
         and not isinstance(objective_for(model), NextToken)
     )
+
+
+def windows(numbers: Numbering, texts: list[str], length: int, multiple: int) -> list[Piece]:
+    """What a decoder reads: each document in windows of `length` tokens and what is left over."""
+    pieces = []
+    for number, ids in enumerate(numbers(texts)):
+        for start in range(0, len(ids), length):
+            part = ids[start : start + length]
+            pieces.append(Piece(number, part[: len(part) // multiple * multiple]))
+    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
+
+
+def passages(numbers: Numbering, texts: list[str], length: int, multiple: int) -> list[Piece]:
+    """What an encoder reads: every paragraph, and every document's beginning, as an input alone.
+
+    An input that is too long is cut; its closing token stays.
+    """
+    inputs: list[tuple[int, str]] = []
+    for number, text in enumerate(texts):
+        lines = [line for line in text.splitlines() if len(line) >= 40]
+        inputs += [(number, each) for each in ([text, *lines] if len(lines) > 1 else [text])]
+    pieces = []
+    for (number, _), ids in zip(inputs, numbers([each for _, each in inputs]), strict=True):
+        size = min(len(ids), length) // multiple * multiple
+        cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
+        pieces.append(Piece(number, cut))
+    return [piece for piece in pieces if len(piece.ids) >= SHORTEST]

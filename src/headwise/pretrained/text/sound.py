@@ -16,6 +16,7 @@ from headwise.core.files import check_is_file, is_file, is_folder
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.model.opening import transformers
+from headwise.pretrained.model.saving import PREPARATION
 from headwise.pretrained.text.calibration import Material, Sample, every_fifth, spread
 
 _SECONDS = 10  # of a piece, where a model takes any length
@@ -90,7 +91,7 @@ def _hearing(model: Any) -> _Hearing:
 
 
 def _preprocessor(folder: Path) -> Path:
-    return folder / "preprocessor_config.json"
+    return folder / PREPARATION
 
 
 def _opened_extractor(place: str, name: str) -> Any:
@@ -142,6 +143,7 @@ def _samples(path: Path, rate: int) -> np.ndarray:
         sound = (sound.astype(np.float32) - 128) / 128
     elif np.issubdtype(sound.dtype, np.integer):
         sound = sound / float(np.iinfo(sound.dtype).max)
+    require(len(sound) > 0, f"{path} has no sound in it")
     mono = np.asarray(sound, np.float32).reshape(len(sound), -1).mean(1)
     require(bool(np.isfinite(mono).all()), f"{path} has samples that are not numbers")
     if rate == own_rate or not len(mono):

@@ -1,1 +1,1 @@
-"""What follows from a verdict: the quality gate."""
+"""What verdicts rest on, and what follows from them: the quality gate."""

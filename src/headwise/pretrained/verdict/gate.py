@@ -30,7 +30,7 @@ def gate_sentence(verdict: TextVerdict, allowed: float) -> str:
     """The damage, its interval, the gate, what follows and what would settle it."""
     found, said = answer(verdict, allowed), f"{verdict.damage:.4g}"
     if verdict.low is not None and verdict.high is not None:
-        said += f" [{max(0.0, verdict.low):.4g}, {verdict.high:.4g}]"
+        said += f" [{verdict.low:.4g}, {verdict.high:.4g}]"
     if found == "within":
         return f"quality gate: damage {said} is within {allowed:g}, its whole interval"
     if found == "above":

@@ -92,7 +92,7 @@ SMALLEST = "Smallest validation NMSE over seeds"
 PRICES = (
     "about 10 CPU-minutes",
     "about 43 CPU-minutes",
-    "about 11 CPU-hours (estimated)",
+    "about 6 CPU-hours (estimated)",
 )
 
 VARIANTS = Study(

@@ -55,7 +55,7 @@ def train_on_choices(
     stacked = device != "cpu" or stackable(shape)
     seeds = [*seeds, *seeds] if stacked and len(seeds) == 1 else seeds
     initial = [shape.initial_params(seed) for seed in seeds]
-    ensemble = Ensemble(shape, training, initial, device, stacked)
+    ensemble = Ensemble(shape, training, initial, device, None if stacked else 1)
     work = (task, shape, training, tuple(seeds))
     state = TrainingState(ensemble, work, session.file)
     state.load()

@@ -35,7 +35,8 @@ def train_on_stream(
     check_fits(task, shape)
     seeds, device = session.seeds, session.device
     initial = [shape.initial_params(seed) for seed in seeds]
-    ensemble = Ensemble(shape, training, initial, device, stackable(shape, training))
+    together = None if stackable(shape, training) else 1
+    ensemble = Ensemble(shape, training, initial, device, together)
     work = (task, shape, training, tuple(seeds))
     state = TrainingState(ensemble, work, session.file)
     taken = state.load() * training.batch

@@ -1,9 +1,7 @@
 """Training decoders on text: many seeds of one specification in, an outcome a seed out.
 
-On a CPU members are computed one after the other: stacked, two or three decoders of width 64 ran
-0 to 7 % faster than alone and those of width 96 and 128 no faster (AVX2, one thread), which is
-not worth the memory. Then a member is computed as if alone, to the last bit. On another device
-they are stacked.
+On a CPU narrow decoders are computed a few at a time and others one after the other, each to the
+last bit as if alone (`headwise.training.text.company`). On another device all are stacked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +23,7 @@ from headwise.training.ensemble import Ensemble
 from headwise.training.outcome import Outcome, make_outcome
 from headwise.training.session import Session
 from headwise.training.state import TrainingState
+from headwise.training.text.company import members_of_a_stack
 from headwise.training.text.specification import TextTraining
 
 NATS = "nats a token"
@@ -43,7 +42,10 @@ def train_on_text(
     check_fits(task, shape)
     seeds, device = session.seeds, session.device
     initial = [shape.initial_params(seed) for seed in seeds]
-    ensemble = Ensemble(shape, training, initial, device, stacked=device != "cpu")
+    together = None
+    if device == "cpu":
+        together = members_of_a_stack(shape, training.batch, task.length, len(seeds))
+    ensemble = Ensemble(shape, training, initial, device, together)
     work = (task, shape, training, tuple(seeds))
     state = TrainingState(ensemble, work, session.file)
     state.load()
@@ -59,8 +61,9 @@ def train_on_text(
         return means
 
     state.run(training, step, errors, session.on_progress)
+    read = len(seeds) * training.steps * training.batch * task.length
     facts = {
-        "tokens_per_second": training.steps * training.batch * task.length / state.seconds,
+        "tokens_per_second": read / state.seconds,
         "flops_per_token": flops_per_token(shape, task.length),
     }
     engine = "decoder", f"the only engine for text; {computed_by(device)}"
@@ -82,7 +85,7 @@ def evaluate(
     parts = []
     for piece in windows.split(rows):
         tokens = piece.unsqueeze(0).to(device)
-        logits = ensemble.predict(tokens[..., :-1])
+        logits = ensemble.predict(tokens[..., :-1], apart=device == "cpu")
         parts.append(_nats(logits, tokens[..., 1:]).mean(-1).cpu().double())
     members = torch.cat(parts, 1).numpy()  # (members, windows); each is summed as if alone
     means = [float(each.mean()) for each in members]

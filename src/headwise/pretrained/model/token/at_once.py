@@ -11,6 +11,7 @@ from headwise.pretrained.model.heads import HeadBucket
 from headwise.pretrained.model.projections import order_of
 from headwise.pretrained.model.softmax import contexts_of
 from headwise.pretrained.model.token.angles import angle_table
+from headwise.pretrained.model.token.growing import appended
 from headwise.pretrained.model.token.places import Places, places_of
 
 
@@ -78,8 +79,7 @@ class HeadsAtOnce:
         if cache is None:
             return key, value
         cache = getattr(cache, "self_attention_cache", cache)  # of an encoder–decoder cache
-        found: tuple[Tensor, Tensor] = cache.update(key, value, self._site.layer_index)
-        return found
+        return appended(cache, key, value, self._site.layer_index)
 
 
 def at_once(attention: nn.Module, site: AttentionSite, kinds: list[HeadBucket]) -> HeadsAtOnce:

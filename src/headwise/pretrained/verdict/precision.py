@@ -33,9 +33,15 @@ class OwnPrecision:
     damage: float
     in_float32: float
     original_is_finite: bool
+    why_not_run: str = ""  # torch's words, where the original does not run in it here
 
     def warnings(self) -> list[str]:
         """What a user who runs the models in their own precision has to know."""
+        if self.why_not_run:
+            return [
+                f"in {self.dtype}, its own precision, the original does not run here "
+                f"({self.why_not_run}); the verdicts are those of float32"
+            ]
         if not self.original_is_finite:
             return [
                 f"computed in {self.dtype}, its own precision, the original's outputs are not "
@@ -65,7 +71,10 @@ def in_own_precision(
     dtype = next(before.parameters()).dtype
     sample = Sample([_in(batch, dtype) for batch in few], "")
     name = str(dtype).removeprefix("torch.")
-    itself = quality(before, before, objective, sample).damage
+    try:
+        itself = quality(before, before, objective, sample).damage
+    except RuntimeError as error:  # torch may have no such kernel for this machine
+        return OwnPrecision(name, math.nan, wide, False, " ".join(str(error).split()))
     own = quality(before, after, objective, sample).damage
     found = OwnPrecision(name, own, wide, original_is_finite=math.isfinite(itself))
     require(
