@@ -91,7 +91,7 @@ TITLES = {
 SMALLEST = "Smallest validation NMSE over seeds"
 PRICES = (
     "about 10 CPU-minutes",
-    "about 43 CPU-minutes",
+    "about 42 CPU-minutes",
     "about 6 CPU-hours (estimated)",
 )
 
