@@ -99,7 +99,7 @@ def test_the_page_holds_every_head_and_asks_nothing_of_the_network(tmp_path: Pat
 
 @torch.no_grad()
 def test_importance_is_what_replacing_a_head_by_its_mean_does() -> None:
-    """Of heads that do little, for which a second order says all, on the text it is measured on."""
+    """Of heads that do little, for which a second order says all, on the texts it is from."""
     model = small_model("llama")
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight.mul_(0.2)
@@ -110,7 +110,7 @@ def test_importance_is_what_replacing_a_head_by_its_mean_does() -> None:
     means = [_mean_input(model, material.calibration, output) for output in outputs]
     true = dict.fromkeys(said.index, 0.0)
     tokens = 0
-    for batch in material.calibration:
+    for batch in [*material.calibration, *material.held_out]:
         before = model(**batch).logits.log_softmax(-1)
         tokens += before[..., 0].numel()
         for layer, head in true:

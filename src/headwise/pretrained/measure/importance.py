@@ -29,7 +29,8 @@ from headwise.pretrained.text.calibration import to_device
 
 _STRETCH = 32  # tokens whose changes are summed, where the score is a sum over as many units
 _PULLS = 2, 4  # of an input, at least and at most: each is a backward pass
-_UNITS = 64  # that are to be pulled in all, if the inputs and as many pulls give them
+_SHORT, _MANY = 1024, 16  # tokens of a text whose backward passes cost little, and so may be more
+_STRETCHES = 64  # that are to be pulled in all, if the inputs and as many pulls give them
 
 
 class Removals(NamedTuple):
@@ -129,10 +130,13 @@ def _felt(
 def _pulls(
     objective: Objective, outputs: Any, inputs: Inputs, seeds: list[int], batches: int
 ) -> Iterator[tuple[Pull, float]]:
-    """A few and what each counts; more where each stands for few units, as an embedding's does."""
+    """A few and what each counts; more where there are few stretches, as of a short text, or of
+    embeddings, where a sequence is one."""
     pull = objective.pull(outputs, inputs, np.random.default_rng([*seeds, 0]))
-    least, most = _PULLS
-    count = min(most, max(least, ceil(_UNITS / max(1, pull.units * batches))))
+    first = next(iter(inputs.values()))
+    stretches = max(len(first), pull.units / _STRETCH) * batches
+    least, most = _PULLS if first.numel() * batches > _SHORT else (_PULLS[0], _MANY)
+    count = min(most, max(least, ceil(_STRETCHES / stretches)))
     yield pull, 1 / count
     for index in range(1, count):
         pull = objective.pull(outputs, inputs, np.random.default_rng([*seeds, index]))
