@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from headwise.core.errors import require
+from headwise.core.errors import InputError, require
 from headwise.theory.allocation.exact import search
 from headwise.theory.checks import number, numbers, sequence, shown
 
@@ -32,11 +32,10 @@ class Item:
 
     def __post_init__(self) -> None:
         for name in ("costs", "losses"):
-            numbers(name, getattr(self, name))
-            require(
-                isinstance(getattr(self, name), np.ndarray),
-                f"{name} must be an array of numbers, not {shown(getattr(self, name))}",
-            )
+            value = getattr(self, name)
+            numbers(name, value)
+            if not isinstance(value, np.ndarray):  # to show an array takes longer than to check it
+                raise InputError(f"{name} must be an array of numbers, not {shown(value)}")
         require(
             self.costs.shape == self.losses.shape and self.costs.ndim == 1 and len(self.costs) > 0,
             "an item has as many costs as losses, and at least one of each",
