@@ -139,8 +139,14 @@ def pivoted_heads(weight: Tensor, sizes: list[int]) -> tuple[Tensor, Tensor, lis
 
 
 def _farthest_first(columns: Tensor) -> Tensor:
-    """The order of the columns by QR with pivoting."""
-    from scipy.linalg import qr
+    """The order of the columns by QR with pivoting.
 
-    _, order = qr(columns.cpu().numpy(), mode="r", pivoting=True)
+    In one thread: its steps are short, and several wait for one another at each. Beside another
+    program on two cores that was 600 times as slow.
+    """
+    from scipy.linalg import qr
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        _, order = qr(columns.cpu().numpy(), mode="r", pivoting=True)
     return torch.from_numpy(order).to(columns.device, torch.long)
