@@ -39,15 +39,15 @@ def plain_pass(model: Any, batches: list[dict[str, torch.Tensor]]) -> None:
 
 
 def predicts(
-    model: Any, measurement: Measurement, batches: list[Any], count: int
+    model: Any, measurement: Measurement, held_out: list[Any], count: int
 ) -> tuple[float, float | None]:
     """Rank correlation of importance with the true damage of replacing a head by its mean, and of
     that damage with the one on as much other text."""
     heads = all_heads(measurement)
     rng = np.random.default_rng(0)
     some = [heads[index] for index in rng.permutation(len(heads))[:count]]
-    true = removal_losses(model, measurement, batches, some)
-    said = dict(zip(heads, estimated_losses(model, measurement, batches), strict=True))
+    true = removal_losses(model, measurement, few_tokens(held_out, 4096, 1024), some)
+    said = dict(zip(heads, estimated_losses(model, measurement, held_out), strict=True))
     ranked = stats.spearmanr([said[head] for head in some], true.losses)
     return float(ranked.statistic), true.agreement
 
@@ -72,8 +72,7 @@ def main() -> None:
         f"inspecting                  {spent + looked:8.1f}  {1 + looked / spent:.2f} × measuring"
     )
     if options.heads:
-        batches = few_tokens(material.held_out, 4096, 1024)
-        rank, sure = predicts(model, measurement, batches, options.heads)
+        rank, sure = predicts(model, measurement, material.held_out, options.heads)
         print(f"importance against the truth, {options.heads} heads: rank correlation {rank:.3f}")
         print(f"the truth against that on as much other text: {sure or float('nan'):.3f}")
 

@@ -38,7 +38,7 @@ from headwise.pretrained.text.material import (
 from headwise.pretrained.text.options import check_options
 
 _WATCHED = (2048, 256)  # tokens, and the longest input: attention recomputed costs its square
-_REMOVED = (4096, 1024)  # with which heads are removed, by gradients or one by one
+_REMOVED = (4096, 1024)  # with which heads are removed one by one
 _SIZED = (2048, 512)  # with which the loss at several sizes is measured
 
 
@@ -107,16 +107,15 @@ def inspect(
                 watched,
             )
         ]
-        judging = few_tokens(material.held_out, *_REMOVED)
         part = part_of(on_progress, split[1], split[2])
-        heads["importance"] = estimated_losses(subject.model, measurement, judging, part)
+        heads["importance"] = estimated_losses(subject.model, measurement, material.held_out, part)
         part = part_of(on_progress, split[2], split[3])
         held_out = Sample(few_tokens(material.held_out, *_SIZED), material.samples[0].source)
         sizes = losses_by_size(subject.model, measurement, held_out, part)
         removed = None
         if exact:
             part = part_of(on_progress, split[3], 1.0)
-            every = all_heads(measurement)
+            every, judging = all_heads(measurement), few_tokens(material.held_out, *_REMOVED)
             removed = removal_losses(subject.model, measurement, judging, every, part)
             heads["importance_measured"] = removed.losses
         profiles = _profiles(subject, measurement, watches, watched)

@@ -2,14 +2,15 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from small_models import Measured, measured
+from small_models import Measured, measured, small_material, small_model
 
-from headwise.pretrained import inspect
+from headwise.pretrained import Material, inspect, measure_model
 from headwise.pretrained.measure import curves, importance
 from headwise.pretrained.measure.importance import all_heads
 from headwise.pretrained.text.calibration import few_tokens
@@ -80,8 +81,64 @@ def test_an_estimate_is_of_both_texts_and_leaves_the_model_as_it_was() -> None:
     model.eval()
     np.testing.assert_array_equal(promised, again)
     calibrated = np.concatenate([layer.removal for layer in measurement.curves])
-    inspection = inspect(model, text=material, measurement=measurement)
+    inspection = inspect(model, text=material, measurement=measurement)  # of too little to try
     np.testing.assert_allclose(inspection.heads["importance"] ** 2, calibrated * promised)
+
+
+def with_many_words(**options: Any) -> Measured:
+    """A language model of few heads with text enough to try them, and 5,000 words."""
+    model = small_model("llama", vocab_size=5000, **options)
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(2.0)  # some words are likely, as they are
+    generator = torch.Generator().manual_seed(0)
+    ids = [torch.randint(5000, (1, 128), generator=generator) for _ in range(12)]
+    batches = [{"input_ids": each} for each in ids]
+    material = Material(batches[:6], batches[6:], "random tokens")
+    return Measured(model, material, measure_model(model, material))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_heads_of_a_small_language_model_are_tried_on_likely_words(tied: bool) -> None:
+    model, material, measurement = with_many_words(tie_word_embeddings=tied)
+    heads = all_heads(measurement)
+    before = model(**material.held_out[0]).logits
+    tried = importance.tried_losses(model, measurement, material.held_out, heads)
+    true = importance.removal_losses(model, measurement, material.held_out, heads).losses
+    np.testing.assert_allclose(tried, true, rtol=0.2)
+    assert stats.spearmanr(tried, true).statistic > 0.98
+    assert before.shape[-1] == 5000
+    assert torch.equal(model(**material.held_out[0]).logits, before)
+    calibrated = np.concatenate([layer.removal for layer in measurement.curves])
+    inspection = inspect(model, text=material, measurement=measurement)
+    np.testing.assert_allclose(inspection.heads["importance"] ** 2, calibrated * tried, rtol=0.2)
+
+
+def test_a_model_that_adds_to_every_word_is_tried_on_all_of_them() -> None:
+    model = small_model("bart", vocab_size=5000)
+    material = small_material(model)
+    measurement = measure_model(model, material)
+    heads = all_heads(measurement)
+    tried = importance.tried_losses(model, measurement, material.held_out, heads)
+    true = importance.removal_losses(model, measurement, material.held_out, heads).losses
+    np.testing.assert_allclose(tried, true, rtol=0.3)  # which leaves out each text's last token
+
+
+def test_a_model_that_fails_while_its_heads_are_tried_is_left_as_it_was() -> None:
+    model, material, measurement = with_many_words()
+    before = model(**material.held_out[0]).logits
+    layer = model.model.layers[0]
+
+    def fails(module: Any, inputs: Any, output: Any) -> None:
+        calls.append(module)
+        if len(calls) > 3:
+            raise RuntimeError("no more")
+
+    calls: list[Any] = []
+    handle = layer.register_forward_hook(fails)
+    with pytest.raises(RuntimeError):
+        importance.tried_losses(model, measurement, material.held_out, all_heads(measurement))
+    handle.remove()
+    assert torch.equal(model(**material.held_out[0]).logits, before)
 
 
 @torch.no_grad()

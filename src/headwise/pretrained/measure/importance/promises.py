@@ -1,19 +1,14 @@
-"""What removing a head costs: its context is replaced by its mean, all else as it is.
+"""What removing a head costs, as gradients promise it: all heads at once.
 
-Measured, one head after the other; or estimated for all at once from gradients, which promise that
-the objective's score changes by s = Σ (μ − c)·g_c: half of the mean square of s is what that costs
-(see `moments`). On the text on which heads are removed such an estimate ranks them much better than
-on other text, because texts differ in which heads they need; but it is of little text. So the
-estimate is the geometric mean of two: one over the calibration data, which the measurement holds,
-and one over the text that is to judge.
+Replacing a context c by its mean μ changes the objective's score by s = Σ (μ − c)·g_c; half of the
+mean square of s is what that costs (see `moments`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -23,65 +18,13 @@ from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Inputs, Objective, Pull
 from headwise.pretrained.measure.measurement import Measurement
 from headwise.pretrained.measure.moments import by_stretch, heads_apart, tracked
-from headwise.pretrained.model.earlier import EarlierBlocks
 from headwise.pretrained.model.mode import evaluating, frozen
 from headwise.pretrained.text.calibration import to_device
 
 _STRETCH = 32  # tokens whose changes are summed, where the score is a sum over as many units
-_PULLS = 2, 4  # of an input, at least and at most: each is a backward pass
+_PULLS = 1, 4  # of an input, at least and at most: each is a backward pass
 _SHORT, _MANY = 1024, 16  # tokens of a text whose backward passes cost little, and so may be more
 _STRETCHES = 64  # that are to be pulled in all, if the inputs and as many pulls give them
-
-
-class Removals(NamedTuple):
-    """What removing each of some heads costs, and how surely that ranks them."""
-
-    losses: Float[np.ndarray, " heads"]  # the objective's unit
-    agreement: float | None  # rank correlation with as much other text; None: cannot be told
-
-
-@torch.no_grad()
-def removal_losses(
-    model: Any,
-    measurement: Measurement,
-    batches: list[dict[str, Tensor]],
-    heads: list[tuple[int, int]],
-    on_progress: OnProgress = quiet,
-) -> Removals:
-    """Damage of replacing each of these (layer, head), alone, by its mean."""
-    damage: list[list[Tensor]] = [[] for _ in heads]  # by sequence
-    units, done = [], 0
-    for inputs in to_device(batches, next(model.parameters()).device):
-        blocks = EarlierBlocks(model, measurement.sites, inputs)
-        for index, (layer, head) in enumerate(heads):
-            site = measurement.sites[layer]
-            columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
-            mean = measurement.reductions[layer].moments.context_mean[head]
-            module = model.get_submodule(site.output)
-            handle = module.register_forward_pre_hook(_replaced(columns, mean))
-            try:
-                changed = blocks.outputs(layer)
-                compared = measurement.objective.compare(blocks.original, changed, inputs)
-            finally:
-                handle.remove()
-            damage[index].append(compared.damage.cpu())
-            done += 1
-            on_progress(done / len(heads) / len(batches), "removing heads one by one")
-        units.append(compared.units.cpu())
-    by_sequence = torch.stack([torch.cat(each) for each in damage]).double().numpy()
-    whole = torch.cat(units).double().numpy()
-    return Removals(by_sequence.sum(1) / whole.sum(), _agreement(by_sequence))
-
-
-def estimated_losses(
-    model: Any,
-    measurement: Measurement,
-    batches: list[dict[str, Tensor]],
-    on_progress: OnProgress = quiet,
-) -> Float[np.ndarray, " heads"]:
-    """Every head's loss as gradients promise it, on the calibration data and on these batches."""
-    calibrated = np.concatenate([curves.removal for curves in measurement.curves])
-    return np.sqrt(calibrated * promised_losses(model, measurement, batches, on_progress))
 
 
 def promised_losses(
@@ -171,34 +114,3 @@ class _Promises:
 
         context.register_hook(on_gradient)
         return (context, *inputs[1:])
-
-
-def rank_correlation(one: Iterable[float], other: Iterable[float]) -> float:
-    """Spearman's; equal values share the mean of their ranks."""
-    both = pd.DataFrame({"one": list(one), "other": list(other)})
-    return float(both.corr(method="spearman").iloc[0, 1])
-
-
-def _agreement(damage: Float[np.ndarray, "heads sequences"]) -> float | None:
-    """From the rank correlation r of two halves, that of two wholes: 2r/(1 + r), after Spearman and
-    Brown."""
-    halves = damage[:, ::2].sum(1), damage[:, 1::2].sum(1)
-    if len(damage) < 3 or any(np.ptp(half) == 0 for half in halves):
-        return None
-    between = rank_correlation(*halves)
-    return 2 * between / (1 + between) if between > 0 else between
-
-
-def all_heads(measurement: Measurement) -> list[tuple[int, int]]:
-    """Every (layer, head), in order."""
-    sites = enumerate(measurement.sites)
-    return [(layer, head) for layer, site in sites for head in range(site.heads)]
-
-
-def _replaced(columns: slice, mean: Tensor) -> Callable[[nn.Module, Any], Any]:
-    def hook(module: nn.Module, inputs: Any) -> Any:
-        context = inputs[0].clone()
-        context[..., columns] = mean.to(context)
-        return (context,)
-
-    return hook
