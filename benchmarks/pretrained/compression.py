@@ -137,7 +137,10 @@ def compare(folder: Path, name: str, options: argparse.Namespace, rows: Rows) ->
                 f"{row['model_kept']:>8.3f}{row['damage']:>10.5f}{rise:>9}",
                 flush=True,
             )
-        best = min((each for each in damages if each not in OURS), key=lambda each: damages[each])
+        others = [each for each in damages if each not in OURS]
+        if "fisher" not in damages or not others:
+            continue
+        best = min(others, key=lambda each: damages[each])
         share = damages["fisher"] / damages[best]
         bar = BARS.get(fraction)
         verdict = "" if bar is None else f" (bar {bar:.2f}) {'met' if share <= bar else 'MISSED'}"
