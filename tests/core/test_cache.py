@@ -28,3 +28,9 @@ def test_then_the_usual_place_in_the_home(monkeypatch: pytest.MonkeyPatch, empty
     else:
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert cache_folder() == Path("/home/someone/.cache/headwise")
+
+
+def test_an_empty_name_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HEADWISE_CACHE", "")
+    assert cache_folder() == tmp_path / "headwise"

@@ -17,7 +17,7 @@ from headwise.pretrained.checks import check_model
 from headwise.pretrained.closeup.heads import HeadProfiles, attended_texts, spectra
 from headwise.pretrained.findings import findings
 from headwise.pretrained.inspection import Inspection
-from headwise.pretrained.measure.certificate import certify
+from headwise.pretrained.measure.certificate import Certifier
 from headwise.pretrained.measure.importance import all_heads, estimated_losses, removal_losses
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.measure.watch import HeadWatch, distance_ranges, watch_heads
@@ -37,9 +37,9 @@ from headwise.pretrained.text.material import (
 )
 from headwise.pretrained.text.options import check_options
 
-_WATCHED = (2048, 256)  # tokens, and the longest input: attention recomputed costs its square
+_WATCHED = (1024, 256)  # tokens, and the longest input: attention recomputed costs its square
 _REMOVED = (4096, 1024)  # with which heads are removed one by one
-_SIZED = (2048, 512)  # with which the loss at several sizes is measured
+_SIZED = (1536, 512)  # with which the loss at several sizes is measured
 
 
 def inspect(
@@ -91,22 +91,14 @@ def inspect(
             )
         part = part_of(on_progress, split[0], split[1])
         watched = few_tokens(material.calibration, *_WATCHED)
-        watches = watch_heads(subject.model, measurement, watched, part)
+        certifier = Certifier(measurement.reductions, _halves(measurement))
+        watches = watch_heads(subject.model, measurement, watched, certifier.look, part)
         heads = pd.DataFrame([row for i, watch in enumerate(watches) for row in watch.rows(i)])
         if stacks := stacks_of(measurement.sites):
             heads["stack"] = heads["layer"].map(stacks)
         if measurement.sites[0].causal:
             heads["cache_bytes"] = _cache_bytes(heads, measurement, subject.model)
-        heads["bound"] = [
-            certificate.bound
-            for certificate in certify(
-                subject.model,
-                measurement.sites,
-                measurement.reductions,
-                _halves(measurement),
-                watched,
-            )
-        ]
+        heads["bound"] = [certificate.bound for certificate in certifier.certificates()]
         part = part_of(on_progress, split[1], split[2])
         heads["importance"] = estimated_losses(subject.model, measurement, material.held_out, part)
         part = part_of(on_progress, split[2], split[3])

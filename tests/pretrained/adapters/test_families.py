@@ -66,6 +66,23 @@ def test_what_is_measured_is_the_attention_that_the_model_has(family: str) -> No
         torch.testing.assert_close(context, real[path], rtol=1e-4, atol=1e-5)
 
 
+def test_a_causal_model_shows_its_first_tokens_as_if_they_were_all(family: str) -> None:
+    model, material, measurement = measured(family)
+    sites, batch = measurement.sites, material.held_out[0]
+    if not all(site.causal and not site.cross for site in sites):
+        return
+    shorter = {name: value[:, :7] for name, value in batch.items()}
+    cut: dict[int, Observed] = {}
+    short: dict[int, Observed] = {}
+    observe(model, sites, [batch], lambda layer, seen: cut.update({layer: seen.first(7)}))
+    observe(model, sites, [shorter], short.__setitem__)
+    for layer, expected in short.items():
+        found = cut[layer].attend(cut[layer].scores().softmax(-1))
+        real = expected.attend(expected.scores().softmax(-1))
+        torch.testing.assert_close(found, real, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(cut[layer].context, expected.context, rtol=1e-4, atol=1e-5)
+
+
 def test_a_saved_model_comes_back_bit_for_bit(family: str, tmp_path: Path) -> None:
     model, material, measurement = measured(family)
     result = shrunk(model, material, "cache", 0.55, measurement)

@@ -43,38 +43,49 @@ def certify(
     batches: list[dict[str, Tensor]],
 ) -> list[HeadCertificate]:
     """Bound and measure every remaining head's change, with the original's inputs to each layer."""
-    zeros = {
-        layer: {name: np.zeros(site.heads) for name in ("bound", "total", "truth")}
-        for layer, site in enumerate(sites)
-    }
-    rows = dict.fromkeys(range(len(sites)), 0)
+    certifier = Certifier(reductions, shapes)
+    observe(model, sites, batches, certifier.look)
+    return certifier.certificates()
 
-    def look(layer: int, seen: Observed) -> None:
-        query, key = reduced_heads(seen, reductions[layer], shapes[layer])
+
+class Certifier:
+    """Certificates of one cut of every layer, put together as the layers are seen."""
+
+    def __init__(self, reductions: list[LayerReductions], shapes: tuple[LayerShape, ...]) -> None:
+        self.reductions, self.shapes = reductions, shapes
+        self.bound: dict[int, np.ndarray] = {}  # by layer: a number a head
+        self.total: dict[int, np.ndarray] = {}
+        self.truth: dict[int, np.ndarray] = {}
+        self.rows = dict.fromkeys(range(len(shapes)), 0)
+
+    def look(self, layer: int, seen: Observed) -> None:
+        """Add one batch in one layer."""
+        query, key = reduced_heads(seen, self.reductions[layer], self.shapes[layer])
         change = row_changes(
             *(_array(scores) for scores in (seen.scores(), seen.scores(query, key)))
         )
         bound = change.bound
-        sums = zeros[layer]
-        sums["bound"] = np.maximum(sums["bound"], bound.max((0, 2)))
-        sums["truth"] = np.maximum(sums["truth"], change.shift.max((0, 2)))
-        sums["total"] += bound.sum((0, 2))
-        rows[layer] += bound.shape[0] * bound.shape[2]
+        zeros = np.zeros(bound.shape[1])
+        self.bound[layer] = np.maximum(self.bound.get(layer, zeros), bound.max((0, 2)))
+        self.truth[layer] = np.maximum(self.truth.get(layer, zeros), change.shift.max((0, 2)))
+        self.total[layer] = self.total.get(layer, zeros) + bound.sum((0, 2))
+        self.rows[layer] += bound.shape[0] * bound.shape[2]
 
-    observe(model, sites, batches, look)
-    return [
-        HeadCertificate(
-            layer,
-            head,
-            float(zeros[layer]["bound"][head]),
-            float(zeros[layer]["total"][head]) / rows[layer],
-            float(zeros[layer]["truth"][head]),
-            rows[layer],
-        )
-        for layer, shape in enumerate(shapes)
-        for group in shape.groups
-        for head in group.heads
-    ]
+    def certificates(self) -> list[HeadCertificate]:
+        """One for each head that remains, in the order of the groups."""
+        return [
+            HeadCertificate(
+                layer,
+                head,
+                float(self.bound[layer][head]),
+                float(self.total[layer][head]) / self.rows[layer],
+                float(self.truth[layer][head]),
+                self.rows[layer],
+            )
+            for layer, shape in enumerate(self.shapes)
+            for group in shape.groups
+            for head in group.heads
+        ]
 
 
 def _array(scores: Tensor) -> np.ndarray:

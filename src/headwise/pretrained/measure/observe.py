@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -58,6 +58,18 @@ class Observed:
         """The heads' contexts under these attention weights."""
         return weights @ self.value.repeat_interleave(self.site.group_size, dim=1)
 
+    def first(self, length: int) -> "Observed":
+        """The same had the inputs ended after so many tokens, as a causal model shows it."""
+        turns, bias = self.rotation, self.bias
+        return replace(
+            self,
+            projected={role: heads[:, :, :length] for role, heads in self.projected.items()},
+            value=self.value[:, :, :length],
+            rotation=None if turns is None else (turns[0][:, :length], turns[1][:, :length]),
+            bias=None if bias is None else bias[..., :length, :length],
+            context=self.context[:, :length],
+        )
+
     def _turned(self, heads: Tensor) -> Tensor:
         if self.rotation is None:
             return heads
@@ -65,12 +77,15 @@ class Observed:
         return turned(heads, cos, sin)
 
 
+Look = Callable[[int, Observed], None]  # what is called with a layer and what it shows
+
+
 @torch.no_grad()
 def observe(
     model: nn.Module,
     sites: list[AttentionSite],
     batches: list[dict[str, Tensor]],
-    look: Callable[[int, Observed], None],
+    look: Look,
     on_progress: OnProgress = quiet,
 ) -> None:
     """Run the batches; `look(layer, observed)` is called for each of them in every layer.

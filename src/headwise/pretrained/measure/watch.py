@@ -9,6 +9,7 @@
 - how much of its attention falls on tokens near and far.
 """
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from torch import Tensor
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.measure.observe import Observed, observe
+from headwise.pretrained.measure.observe import Look, Observed, observe
 from headwise.pretrained.plan.reductions import LayerReductions, score_maps, square_root
 from headwise.pretrained.text.calibration import shortened
 
@@ -31,21 +32,37 @@ def watch_heads(
     model: Any,
     measurement: Measurement,
     batches: list[dict[str, Tensor]],
+    look_too: Look,
     on_progress: OnProgress = quiet,
 ) -> "list[HeadWatch]":
-    """Every layer, watched at several sequence lengths."""
+    """Every layer, watched at several sequence lengths; `look_too` sees the inputs as they are.
+
+    A causal model shows all lengths at once, because it reads the first tokens as if they were all.
+    """
+    sites = measurement.sites
     watches = [
-        HeadWatch(site, layer)
-        for site, layer in zip(measurement.sites, measurement.reductions, strict=True)
+        HeadWatch(site, layer) for site, layer in zip(sites, measurement.reductions, strict=True)
     ]
     lengths = _lengths(batches)
-    for index, length in enumerate(lengths):
-        for watch in watches:
-            watch.length, watch.last = length, length == lengths[-1]
+
+    def look(layer: int, seen: Observed, length: int) -> None:
+        watches[layer].look(seen, length, last=length == lengths[-1])
+
+    def look_at_all(layer: int, seen: Observed) -> None:
+        for length in lengths:
+            look(layer, seen.first(length), length)
+        look_too(layer, seen)
+
+    if lengths[-1] and all(site.causal and not site.cross for site in sites):
+        part = part_of(on_progress, 0.0, 1.0, "watching attention")
+        observe(model, sites, batches, look_at_all, part)
+        return watches
+    for done, length in enumerate(lengths):
         cut = shortened(batches, length) if length else batches
-        ends = (index / len(lengths), (index + 1) / len(lengths))
+        ends = (done / (len(lengths) + 1), (done + 1) / (len(lengths) + 1))
         part = part_of(on_progress, *ends, "watching attention")
-        observe(model, measurement.sites, cut, lambda layer, seen: watches[layer].look(seen), part)
+        observe(model, sites, cut, partial(look, length=length), part)
+    observe(model, sites, batches, look_too)
     return watches
 
 
@@ -62,8 +79,7 @@ class HeadWatch:
 
     def __init__(self, site: AttentionSite, reductions: LayerReductions) -> None:
         self.site, self.reductions = site, reductions
-        self.length = 0
-        self.last = False
+        self.length = 0  # the longest
         step = 2 if site.rotary else 1
         eighth = max(step, site.head_dim // 8 // step * step)
         self.sizes = sorted({step, *range(eighth, site.head_dim, eighth)})
@@ -82,8 +98,9 @@ class HeadWatch:
         self.gram = torch.zeros(site.heads, site.heads)
         self.reach: Tensor | None = None  # attention by range of distances; none across sequences
 
-    def look(self, seen: Observed) -> None:
-        """Add what one batch shows."""
+    def look(self, seen: Observed, length: int, *, last: bool) -> None:
+        """Add what one batch shows at this length; after the `last` there is no longer one."""
+        self.length = length
         weights = seen.scores().softmax(-1)
         context = seen.attend(weights)
         changes = torch.stack(
@@ -96,16 +113,16 @@ class HeadWatch:
             ]
         )
         energy = (context @ self.metric).square().sum((0, 2, 3))
-        self.change[self.length] = self.change.get(self.length, 0) + changes
-        self.energy[self.length] = self.energy.get(self.length, 0) + energy
-        self.seen_length[self.length] = weights.shape[-1]
-        if self.last:
+        self.change[length] = self.change.get(length, 0) + changes
+        self.energy[length] = self.energy.get(length, 0) + energy
+        self.seen_length[length] = weights.shape[-1]
+        if last:
             self.entropy += -(weights * weights.clamp(min=1e-30).log()).sum(-1).sum((0, 2))
             self.top += weights.amax(-1).sum((0, 2))
             self.rows_seen += weights.shape[0] * weights.shape[2]
             outputs = torch.einsum("bhtd,hdo->hbto", context, self.output).flatten(1)
             self.gram += outputs @ outputs.T
-            text = self.length > 0
+            text = length > 0
             if text and not self.site.cross and weights.shape[-1] == weights.shape[-2]:
                 far = by_distance(weights)
                 self.reach = far if self.reach is None else self.reach + far

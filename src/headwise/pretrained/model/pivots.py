@@ -7,13 +7,17 @@ one after the other the one that is farthest from what those before span, so tha
 from them by small numbers.
 """
 
-from typing import Any, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from headwise.pretrained.adapters import LinearPart
 from headwise.pretrained.plan.shapes import identity
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 class Pivoted(nn.Sequential):
@@ -145,8 +149,15 @@ def _farthest_first(columns: Tensor) -> Tensor:
     program on two cores that was 600 times as slow.
     """
     from scipy.linalg import qr
-    from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1, user_api="blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         _, order = qr(columns.cpu().numpy(), mode="r", pivoting=True)
     return torch.from_numpy(order).to(columns.device, torch.long)
+
+
+@cache
+def _blas() -> "ThreadpoolController":
+    """To look for the libraries that are loaded takes as long as one such order."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

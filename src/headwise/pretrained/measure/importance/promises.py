@@ -17,7 +17,7 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.comparing import Inputs, Objective, Pull
 from headwise.pretrained.measure.measurement import Measurement
-from headwise.pretrained.measure.moments import by_stretch, heads_apart, tracked
+from headwise.pretrained.measure.moments import heads_apart, tracked
 from headwise.pretrained.model.mode import evaluating, frozen
 from headwise.pretrained.text.calibration import to_device
 
@@ -106,11 +106,20 @@ class _Promises:
         def on_gradient(gradient: Tensor) -> None:
             change = (difference * heads_apart(gradient, dim)).sum(-1, keepdim=True)
             tokens = change.shape[1]
+            by_sequence = torch.unflatten(change.squeeze(-1), 1, (sequences, -1))
             # A stretch without a unit of its own is felt in the same unit as the others.
             enough = _STRETCH * self.units >= tokens
-            length = _STRETCH if enough else tokens // sequences
-            squares = by_stretch(change, sequences, length).square().sum((1, 2))
-            self.squares += self.weight * squares.double().cpu()
+            squares = _by_stretch(by_sequence) if enough else by_sequence.sum(2).square()
+            self.squares += self.weight * squares.sum(1).double().cpu()
 
         context.register_hook(on_gradient)
         return (context, *inputs[1:])
+
+
+def _by_stretch(
+    by_sequence: Float[Tensor, "heads sequences tokens"],
+) -> Float[Tensor, "heads sequences"]:
+    """The squares of stretches' sums, added up, in the mean over where the stretches may begin:
+    stretches that overlap tell as much as one and a half times as many that do not."""
+    padded = nn.functional.pad(by_sequence, (_STRETCH - 1, _STRETCH - 1))
+    return padded.unfold(2, _STRETCH, 1).sum(3).square().sum(2) / _STRETCH
