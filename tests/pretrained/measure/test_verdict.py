@@ -1,5 +1,6 @@
 """The verdict equals an own evaluation loop, whatever the model puts out."""
 
+import types
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
 from headwise.pretrained.measure.comparing import divergences
+from headwise.pretrained.measure.labels import MultiLabel
 from headwise.pretrained.text.calibration import token_count
 
 Inputs = dict[str, torch.Tensor]
@@ -100,6 +102,20 @@ def test_rounding_is_not_an_improvement() -> None:
     found = divergences(logits, logits + 3.3)
     assert float(found.max()) < 1e-5
     assert float(found.min()) >= 0
+
+
+def test_rounding_of_several_labels_is_not_an_improvement() -> None:
+    logits = torch.randn(1, 400, 3, generator=torch.Generator().manual_seed(0)) * 3
+    outputs = [types.SimpleNamespace(logits=each) for each in (logits, logits * (1 + 1e-6))]
+    compared = MultiLabel().compare(*outputs, {})
+    each = [
+        MultiLabel()
+        .compare(*(types.SimpleNamespace(logits=one.logits[0, [row]]) for one in outputs), {})
+        .damage
+        for row in range(400)
+    ]
+    assert float(torch.cat(each).min()) >= 0
+    assert float(compared.damage) >= 0
 
 
 def test_one_label_is_a_number_judged_in_units_of_its_spread() -> None:

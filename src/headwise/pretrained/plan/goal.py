@@ -107,21 +107,55 @@ def check_reachable(goal: Goal, model: Any) -> None:
 
 def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     """Refuse a plan that keeps much less than was asked for, or more: it answers no question."""
-    if plan.budget is None or "fraction" not in plan.budget:
+    share = _share(plan, measurement)
+    if share is None:
         return
-    asked, counts = float(plan.budget["fraction"]), str(plan.budget["counts"])
+    coarse = plan.method != "fisher" or share.uniform or share.fast
+    least = share.asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
+    require(
+        least <= share.kept <= share.asked * 1.02 + 0.005,
+        f"{share}: what was measured found no use in the rest, or the model is too small for such "
+        "a share; nothing is written",
+    )
+
+
+def far_below(plan: CompressionPlan, measurement: Measurement) -> list[str]:
+    """A warning where the sizes that a plan may have are so few that it keeps less than asked."""
+    share = _share(plan, measurement)
+    if share is None or share.kept >= _NEAR * share.asked:
+        return []
+    why = "one shape for all layers" if share.uniform else "one head size a layer"
+    sizes = why if share.uniform or share.fast else f"what {plan.method} removes at a time"
+    return [f"{share}: {sizes} allows nothing nearer"]
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Fractions of the attention's parameters or cache."""
+
+    asked: float
+    kept: float
+    counts: str
+    uniform: bool
+    fast: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.asked:.1f} % of the attention's {self.counts} were asked for and the "
+            f"plan keeps {100 * self.kept:.1f} %"
+        )
+
+
+def _share(plan: CompressionPlan, measurement: Measurement) -> _Share | None:
+    """None for a plan of no share."""
+    budget = plan.budget
+    if budget is None or "fraction" not in budget:
+        return None
+    asked, counts = float(budget["fraction"]), str(budget["counts"])
     parts = zip(measurement.sites, plan.layers, measurement.reductions, strict=True)
     cost = sum(shape_cost(site, shape, layer.weights, counts) for site, shape, layer in parts)
     kept = cost / total(measurement, counts)
-    coarse = plan.method != "fisher" or plan.budget.get("uniform") or plan.budget.get("fast")
-    least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
-    require(
-        least <= kept <= asked * 1.02 + 0.005,
-        f"{100 * asked:.1f} % of the attention's {counts} were asked for and the plan keeps "
-        f"{100 * kept:.1f} %: "
-        "what was measured found no use in the rest, or the model is too small for such a share; "
-        "nothing is written",
-    )
+    return _Share(asked, kept, counts, bool(budget.get("uniform")), bool(budget.get("fast")))
 
 
 def _unmeasured(model: Any) -> Measurement:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import is_file, is_folder
+from headwise.core.files import check_is_file, is_folder
 from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.measure.objectives import objective_for
@@ -161,9 +161,8 @@ def check_source(text: Source, eval_text: str | Path | None = None) -> None:
         "headwise.pretrained.Material of ready batches",
     )
     for place in (text, eval_text):
-        if isinstance(place, str | Path):
-            there = is_file(Path(place)) or is_folder(Path(place))
-            require(there, f"cannot read {place}: no such file or folder")
+        if isinstance(place, str | Path) and not is_folder(Path(place)):
+            check_is_file(place)
     require(
         eval_text is None or not isinstance(text, Material),
         "ready batches have their held-out ones: leave eval_text out",
