@@ -15,7 +15,7 @@ from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
 from headwise.pretrained.measure.comparing import divergences
 from headwise.pretrained.measure.labels import MultiLabel
-from headwise.pretrained.text.calibration import token_count
+from headwise.pretrained.text.calibration import BOUNDARY, packaged_text, token_count
 
 Inputs = dict[str, torch.Tensor]
 
@@ -217,6 +217,20 @@ def test_few_long_documents_do_not_leave_the_verdict_to_themselves(tmp_path: Pat
     sizes = [batch["input_ids"].shape for batch in material.held_out]
     assert sum(rows for rows, length in sizes if length == 64) == 6
     assert 0.9 * 1000 <= sum(rows * length for rows, length in sizes) <= 1.1 * 1000
+
+
+def test_short_texts_are_judged_whole(tmp_path: Path) -> None:
+    """They were cut to a multiple of sixteen tokens, of which a title or a query has few."""
+    words = packaged_text("held_out").replace(BOUNDARY, "").split()
+    texts = [" ".join(words[start : start + 9 + start % 23]) for start in range(0, 8000, 40)]
+    path = tmp_path / "texts.txt"
+    path.write_text(BOUNDARY.join(texts))
+    tokenizer = common_words()
+    material = text_material(small_model("bert"), tokenizer, path, tokens=10_000, cache=False)
+    whole = [tuple(ids) for ids in tokenizer(texts[4::5])["input_ids"]]
+    judged = [tuple(row.tolist()) for batch in material.held_out for row in batch["input_ids"]]
+    assert sorted(judged) == sorted(whole)
+    assert {batch["input_ids"].shape[1] for batch in material.calibration} == {16}
 
 
 def test_lengths_are_the_models_or_the_users(text: Path) -> None:

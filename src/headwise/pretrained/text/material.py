@@ -68,9 +68,9 @@ def text_material(
     reader = Reader(model, tokenizer, length, seed, cache=cache)
     source = str(text) if text else _PACKAGED["calibration"]
     content = read_text(Path(text)) if text else packaged_text("calibration")
-    pieces = reader.pieces(content, source, 16)
+    pieces = reader.pieces(content, source)
     if eval_text is not None:
-        found = reader.pieces(read_text(Path(eval_text)), str(eval_text), 1)
+        found = reader.pieces(read_text(Path(eval_text)), str(eval_text))
         held_out = reader.sample(_judged(found, tokens // 2, _WINDOWS, reader), str(eval_text), 1)
     elif text:
         pieces, found = _split(pieces)
@@ -82,6 +82,7 @@ def text_material(
         held_out = reader.sample(some, f"held-out part of {source}", 1)
     else:
         held_out = _of_all_kinds(reader, tokens // 2, _A_KIND, 1)
+    pieces = reader.evened(pieces)
     kinds = () if text else calibration_kinds()
     chosen = (
         of_both_lengths(pieces, tokens, reader.length, kinds)
@@ -93,7 +94,7 @@ def text_material(
     if text:
         other = _of_all_kinds(reader, tokens // 4, 1, 2)
     else:
-        found = reader.pieces(packaged_text("other"), _PACKAGED["other"], 1)
+        found = reader.pieces(packaged_text("other"), _PACKAGED["other"])
         some = _judged(found, tokens // 4, _WINDOWS // 2, reader)
         other = reader.sample(some, _PACKAGED["other"], 2)
     return Material(
@@ -119,7 +120,7 @@ def _of_all_kinds(reader: Reader, tokens: int, windows: int, part: int) -> Sampl
     chosen: list[Piece] = []
     kinds: list[str] = []
     for kind, text in texts.items():
-        found = reader.pieces(text, _PACKAGED["held_out"], 1)
+        found = reader.pieces(text, _PACKAGED["held_out"])
         some = _judged(found, tokens // len(texts), windows, reader)
         chosen += [Piece(len(kinds) + piece.document, piece.ids) for piece in some]
         kinds += [kind] * (1 + max(piece.document for piece in found))
