@@ -66,6 +66,7 @@ BATCHES: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "nothing": (lambda ids: {}, "nothing in it"),
     "flat": (lambda ids: {"input_ids": ids[0]}, r"shape \(\d+,\); it has to be a row a text"),
     "embedded": (lambda ids: {"inputs_embeds": torch.randn(*ids.shape, 36)}, "its input_ids"),
+    "a number": (lambda ids: {"input_ids": ids, "flag": torch.tensor(True)}, "flag is one number"),
     "one token": (lambda ids: {"input_ids": ids[:, :1]}, "one token, and none to predict"),
 }
 

@@ -258,6 +258,10 @@ def _check_forms(batches: list[Any]) -> None:
             )
             require(value.numel() > 0, f"a batch has nothing in its {name}")
             require(
+                value.ndim > 0,
+                f"a batch's {name} is one number; every input has a row a text or image",
+            )
+            require(
                 name not in TOKENS or value.ndim == 2,
                 f"a batch's {name} has the shape {tuple(value.shape)}; it has to be a row a text",
             )
