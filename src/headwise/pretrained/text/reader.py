@@ -55,7 +55,7 @@ class Reader:
         cut = windows if self.decoder else passages
         found = cut(self.numbers, texts, self.length)
         if len(found) < FEW and not self.decoder:  # a file that is one line, or a few
-            found = cut(self.numbers, _in_lines(texts, self.length), self.length)
+            found = cut(self.numbers, _in_lines(texts, self.length), self.length) or found
         require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
             return found
