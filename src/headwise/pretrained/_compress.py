@@ -29,13 +29,7 @@ from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
 from headwise.pretrained.plan.allocate import Budget
-from headwise.pretrained.plan.goal import (
-    Goal,
-    check_reachable,
-    check_share,
-    far_below,
-    opened_plan,
-)
+from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
 from headwise.pretrained.plan.make import make_plan, reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
@@ -172,8 +166,7 @@ def compress(
             time_it=time_it,
             cache=cache,
         )
-        if goal.plan is None and not goal.searches:
-            result.warnings += far_below(plan, measurement)
+        result.warnings += goal.missed(plan, measurement)
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)

@@ -85,6 +85,18 @@ class Goal:
             budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
+    def missed(self, plan: CompressionPlan, measurement: Measurement) -> list[str]:
+        """A warning where a plan keeps less than was asked for, because it may have few sizes."""
+        share = _share(plan, measurement)
+        given = self.plan is not None or self.searches
+        if given or share is None or share.kept >= _NEAR * share.asked:
+            return []
+        if self.uniform:
+            return [f"{share}: one shape for all layers allows nothing nearer"]
+        if self.fast:
+            return [f"{share}: one head size a layer allows nothing nearer"]
+        return [f"{share}: what {self.method} removes at a time allows nothing nearer"]
+
 
 def check_reachable(goal: Goal, model: Any) -> None:
     """Refuse, before anything is measured, a size or a plan that the model cannot have.
@@ -117,16 +129,6 @@ def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
         f"{share}: what was measured found no use in the rest, or the model is too small for such "
         "a share; nothing is written",
     )
-
-
-def far_below(plan: CompressionPlan, measurement: Measurement) -> list[str]:
-    """A warning where the sizes that a plan may have are so few that it keeps less than asked."""
-    share = _share(plan, measurement)
-    if share is None or share.kept >= _NEAR * share.asked:
-        return []
-    why = "one shape for all layers" if share.uniform else "one head size a layer"
-    sizes = why if share.uniform or share.fast else f"what {plan.method} removes at a time"
-    return [f"{share}: {sizes} allows nothing nearer"]
 
 
 @dataclass(frozen=True)
