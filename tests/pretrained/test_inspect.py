@@ -137,3 +137,9 @@ def _mean_input(model, batches, output) -> torch.Tensor:
         model(**batch)
     handle.remove()
     return torch.cat([each.flatten(0, 1) for each in seen]).mean(0)
+
+
+def test_an_image_is_not_cut_where_its_caption_is() -> None:
+    """Its patches are rows, as tokens are; heads are watched at an eighth of the text's length."""
+    model = small_model("siglip2")
+    assert inspect(model, text=small_material(model)).heads["importance"].notna().all()

@@ -66,6 +66,7 @@ BATCHES: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "nothing": (lambda ids: {}, "nothing in it"),
     "flat": (lambda ids: {"input_ids": ids[0]}, r"shape \(\d+,\); it has to be a row a text"),
     "embedded": (lambda ids: {"inputs_embeds": torch.randn(*ids.shape, 36)}, "its input_ids"),
+    "a number": (lambda ids: {"input_ids": ids, "flag": torch.tensor(True)}, "flag is one number"),
     "one token": (lambda ids: {"input_ids": ids[:, :1]}, "one token, and none to predict"),
 }
 
@@ -123,6 +124,20 @@ def test_a_plan_far_from_what_was_asked_for_is_refused() -> None:
         check_share(plan, measurement)
 
 
+def test_a_shape_that_keeps_much_less_than_was_asked_for_is_a_warning() -> None:
+    """Three groups of heads, of which one shape for all layers keeps two."""
+    model = small_model("llama")
+    material = small_material(model)
+    measurement = measure_model(model, material)
+    for keep, said in ((0.99, True), (0.7, False)):
+        result = headwise.compress(
+            model, text=material, measurement=measurement, keep=keep, uniform=True, time_it=False
+        )
+        warned = [words for words in result.warnings if "one shape for all layers" in words]
+        assert bool(warned) == said
+        assert all("99.0 % of the attention's parameters were asked for" in w for w in warned)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -174,6 +189,8 @@ def test_a_closed_folder_is_refused_before_a_model_is_opened(tmp_path: Path) -> 
         ({"tokens": 99.5}, "a whole number"),
         ({"finetune": -1}, "finetune is -1"),
         ({"text": ["one text", "another"]}, "text is a list; it names a file"),
+        ({"text": "/dev/null"}, "it is a pipe or a device; save what it gives to a file first"),
+        ({"eval_text": "none.txt"}, "cannot read none.txt: No such file"),
         ({"max_loss": float("inf")}, "max_loss is inf"),
         ({"out": "file/small"}, "cannot be written"),
         ({"out": "small", "report": "small/page.html"}, "inside small, which is to be new"),

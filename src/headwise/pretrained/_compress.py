@@ -166,6 +166,7 @@ def compress(
             time_it=time_it,
             cache=cache,
         )
+        result.warnings += goal.missed(plan, measurement)
         if report is not None:
             part = part_of(on_progress, shown, 1.0)
             _look_closer(result, goal, subject, measurement, material, part)

@@ -1,5 +1,6 @@
 """The verdict equals an own evaluation loop, whatever the model puts out."""
 
+import types
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.pretrained import Material, text_material
 from headwise.pretrained.measure.comparing import divergences
-from headwise.pretrained.text.calibration import token_count
+from headwise.pretrained.measure.labels import MultiLabel
+from headwise.pretrained.text.calibration import BOUNDARY, packaged_text, token_count
 
 Inputs = dict[str, torch.Tensor]
 
@@ -100,6 +102,20 @@ def test_rounding_is_not_an_improvement() -> None:
     found = divergences(logits, logits + 3.3)
     assert float(found.max()) < 1e-5
     assert float(found.min()) >= 0
+
+
+def test_rounding_of_several_labels_is_not_an_improvement() -> None:
+    logits = torch.randn(1, 400, 3, generator=torch.Generator().manual_seed(0)) * 3
+    outputs = [types.SimpleNamespace(logits=each) for each in (logits, logits * (1 + 1e-6))]
+    compared = MultiLabel().compare(*outputs, {})
+    each = [
+        MultiLabel()
+        .compare(*(types.SimpleNamespace(logits=one.logits[0, [row]]) for one in outputs), {})
+        .damage
+        for row in range(400)
+    ]
+    assert float(torch.cat(each).min()) >= 0
+    assert float(compared.damage) >= 0
 
 
 def test_one_label_is_a_number_judged_in_units_of_its_spread() -> None:
@@ -201,6 +217,20 @@ def test_few_long_documents_do_not_leave_the_verdict_to_themselves(tmp_path: Pat
     sizes = [batch["input_ids"].shape for batch in material.held_out]
     assert sum(rows for rows, length in sizes if length == 64) == 6
     assert 0.9 * 1000 <= sum(rows * length for rows, length in sizes) <= 1.1 * 1000
+
+
+def test_short_texts_are_judged_whole(tmp_path: Path) -> None:
+    """They were cut to a multiple of sixteen tokens, of which a title or a query has few."""
+    words = packaged_text("held_out").replace(BOUNDARY, "").split()
+    texts = [" ".join(words[start : start + 9 + start % 23]) for start in range(0, 8000, 40)]
+    path = tmp_path / "texts.txt"
+    path.write_text(BOUNDARY.join(texts))
+    tokenizer = common_words()
+    material = text_material(small_model("bert"), tokenizer, path, tokens=10_000, cache=False)
+    whole = [tuple(ids) for ids in tokenizer(texts[4::5])["input_ids"]]
+    judged = [tuple(row.tolist()) for batch in material.held_out for row in batch["input_ids"]]
+    assert sorted(judged) == sorted(whole)
+    assert {batch["input_ids"].shape[1] for batch in material.calibration} == {16}
 
 
 def test_lengths_are_the_models_or_the_users(text: Path) -> None:

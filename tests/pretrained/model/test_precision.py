@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import small_material, small_model, word_tokenizer
+import transformers
+from small_models import far_from_zero, small_material, small_model, word_tokenizer
 from torch.nn import functional
 
 import headwise
@@ -135,21 +136,42 @@ def test_a_layer_that_does_nothing_does_not_overflow_in_float16() -> None:
         assert result.model(**material.held_out[0])[0].isfinite().all()
 
 
+@torch.no_grad()
+def of_rank_two(model: Any) -> Any:
+    """The model with queries, keys and values of two dimensions: to cut them costs nothing."""
+    projections = ("q_proj", "k_proj", "v_proj", "query", "key", "value")
+    for name, weight in model.named_parameters():
+        if name.endswith(tuple(f"{each}.weight" for each in projections)):
+            u, s, vh = torch.linalg.svd(weight)
+            weight.copy_((u[:, :2] * s[:2]) @ vh[:2])
+    return model
+
+
 def test_rounding_that_outweighs_the_cut_is_said() -> None:
     """Weights of rank two are cut for nothing; bfloat16 still rounds what flows through them."""
-    model = small_model("llama")
-    with torch.no_grad():
-        for layer in model.model.layers:
-            for name in ("q_proj", "k_proj", "v_proj"):
-                weight = getattr(layer.self_attn, name).weight
-                u, s, vh = torch.linalg.svd(weight)
-                weight.copy_((u[:, :2] * s[:2]) @ vh[:2])
+    model = of_rank_two(small_model("llama"))
     material = small_material(model)
     for half in (False, True):
         given = model.bfloat16() if half else model
         result = compress(given, text=material, keep=0.9, cache=False, time_it=False)
         said = [warning for warning in result.warnings if "in bfloat16" in warning]
         assert bool(said) == half
+
+
+def test_rounding_of_a_score_is_sought_in_more_than_two_texts() -> None:
+    """A text has one score, and most scores near 8 round alike: their steps are of 2⁻⁷."""
+    config = small_model("bert").config
+    config.num_labels = 1
+    torch.manual_seed(0)
+    model = of_rank_two(far_from_zero(transformers.BertForSequenceClassification(config).eval()))
+    with torch.no_grad():
+        model.classifier.bias.fill_(8.0)
+    ids = torch.randint(4, 98, (80, 48), generator=torch.Generator().manual_seed(0))
+    batches = [{"input_ids": part} for part in ids.split(8)]
+    material = Material(batches[:6], batches[6:], "random tokens")
+    result = compress(model.half(), text=material, keep=0.9, cache=False, time_it=False)
+    assert result.evaluation.damage < 1e-6
+    assert any("in float16" in warning for warning in result.warnings)
 
 
 def test_a_model_that_does_not_run_in_its_own_precision_is_judged_in_float32() -> None:

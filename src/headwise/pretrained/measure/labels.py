@@ -73,7 +73,8 @@ class MultiLabel(Objective):
         p, q = original.logits.float(), changed.logits.float()
         log = nn.functional.logsigmoid
         yes, no = p.sigmoid() * (log(p) - log(q)), (-p).sigmoid() * (log(-p) - log(-q))
-        return Compared(*_sums((yes + no).sum(-1).flatten(), len(p)))
+        damage = (yes + no).clamp(min=0).sum(-1)  # rounding alone could take it below
+        return Compared(*_sums(damage.flatten(), len(p)))
 
     def answers(self, outputs: Any, inputs: Inputs) -> Tensor:
         """The labels' probabilities."""

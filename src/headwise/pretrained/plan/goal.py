@@ -85,6 +85,18 @@ class Goal:
             budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
+    def missed(self, plan: CompressionPlan, measurement: Measurement) -> list[str]:
+        """A warning where a plan keeps less than was asked for, because it may have few sizes."""
+        share = _share(plan, measurement)
+        given = self.plan is not None or self.searches
+        if given or share is None or share.kept >= _NEAR * share.asked:
+            return []
+        if self.uniform:
+            return [f"{share}: one shape for all layers allows nothing nearer"]
+        if self.fast:
+            return [f"{share}: one head size a layer allows nothing nearer"]
+        return [f"{share}: what {self.method} removes at a time allows nothing nearer"]
+
 
 def check_reachable(goal: Goal, model: Any) -> None:
     """Refuse, before anything is measured, a size or a plan that the model cannot have.
@@ -107,21 +119,45 @@ def check_reachable(goal: Goal, model: Any) -> None:
 
 def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     """Refuse a plan that keeps much less than was asked for, or more: it answers no question."""
-    if plan.budget is None or "fraction" not in plan.budget:
+    share = _share(plan, measurement)
+    if share is None:
         return
-    asked, counts = float(plan.budget["fraction"]), str(plan.budget["counts"])
+    coarse = plan.method != "fisher" or share.uniform or share.fast
+    least = share.asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
+    require(
+        least <= share.kept <= share.asked * 1.02 + 0.005,
+        f"{share}: what was measured found no use in the rest, or the model is too small for such "
+        "a share; nothing is written",
+    )
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Fractions of the attention's parameters or cache."""
+
+    asked: float
+    kept: float
+    counts: str
+    uniform: bool
+    fast: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.asked:.1f} % of the attention's {self.counts} were asked for and the "
+            f"plan keeps {100 * self.kept:.1f} %"
+        )
+
+
+def _share(plan: CompressionPlan, measurement: Measurement) -> _Share | None:
+    """None for a plan of no share."""
+    budget = plan.budget
+    if budget is None or "fraction" not in budget:
+        return None
+    asked, counts = float(budget["fraction"]), str(budget["counts"])
     parts = zip(measurement.sites, plan.layers, measurement.reductions, strict=True)
     cost = sum(shape_cost(site, shape, layer.weights, counts) for site, shape, layer in parts)
     kept = cost / total(measurement, counts)
-    coarse = plan.method != "fisher" or plan.budget.get("uniform") or plan.budget.get("fast")
-    least = asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
-    require(
-        least <= kept <= asked * 1.02 + 0.005,
-        f"{100 * asked:.1f} % of the attention's {counts} were asked for and the plan keeps "
-        f"{100 * kept:.1f} %: "
-        "what was measured found no use in the rest, or the model is too small for such a share; "
-        "nothing is written",
-    )
+    return _Share(asked, kept, counts, bool(budget.get("uniform")), bool(budget.get("fast")))
 
 
 def _unmeasured(model: Any) -> Measurement:

@@ -271,4 +271,18 @@ def shortened(batches: list[dict[str, Tensor]], length: int) -> list[dict[str, T
             return value[:, :length]
         return torch.cat([value[:, : length - 1], value[:, -1:]], dim=1)
 
-    return [{name: cut(value) for name, value in batch.items()} for batch in batches]
+    return [
+        {name: cut(value) if _by_token(name, batch) else value for name, value in batch.items()}
+        for batch in batches
+    ]
+
+
+def _by_token(name: str, batch: dict[str, Tensor]) -> bool:
+    """Whether the input has a number, or a row of them, for every token; an image's patches may be
+    as many as there are tokens."""
+    lengths = {batch[text].shape[1] for text in TOKENS if text in batch}
+    return (
+        not name.startswith(("pixel", "spatial"))
+        and batch[name].ndim > 1
+        and batch[name].shape[1] in lengths
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from headwise.core.errors import InputError, require
-from headwise.core.files import is_file, is_folder
+from headwise.core.files import check_is_file, is_folder
 from headwise.pretrained.adapters import family_of
 from headwise.pretrained.measure.language import NextToken
 from headwise.pretrained.measure.objectives import objective_for
@@ -68,9 +68,9 @@ def text_material(
     reader = Reader(model, tokenizer, length, seed, cache=cache)
     source = str(text) if text else _PACKAGED["calibration"]
     content = read_text(Path(text)) if text else packaged_text("calibration")
-    pieces = reader.pieces(content, source, 16)
+    pieces = reader.pieces(content, source)
     if eval_text is not None:
-        found = reader.pieces(read_text(Path(eval_text)), str(eval_text), 1)
+        found = reader.pieces(read_text(Path(eval_text)), str(eval_text))
         held_out = reader.sample(_judged(found, tokens // 2, _WINDOWS, reader), str(eval_text), 1)
     elif text:
         pieces, found = _split(pieces)
@@ -82,6 +82,7 @@ def text_material(
         held_out = reader.sample(some, f"held-out part of {source}", 1)
     else:
         held_out = _of_all_kinds(reader, tokens // 2, _A_KIND, 1)
+    pieces = reader.evened(pieces)
     kinds = () if text else calibration_kinds()
     chosen = (
         of_both_lengths(pieces, tokens, reader.length, kinds)
@@ -93,7 +94,7 @@ def text_material(
     if text:
         other = _of_all_kinds(reader, tokens // 4, 1, 2)
     else:
-        found = reader.pieces(packaged_text("other"), _PACKAGED["other"], 1)
+        found = reader.pieces(packaged_text("other"), _PACKAGED["other"])
         some = _judged(found, tokens // 4, _WINDOWS // 2, reader)
         other = reader.sample(some, _PACKAGED["other"], 2)
     return Material(
@@ -119,7 +120,7 @@ def _of_all_kinds(reader: Reader, tokens: int, windows: int, part: int) -> Sampl
     chosen: list[Piece] = []
     kinds: list[str] = []
     for kind, text in texts.items():
-        found = reader.pieces(text, _PACKAGED["held_out"], 1)
+        found = reader.pieces(text, _PACKAGED["held_out"])
         some = _judged(found, tokens // len(texts), windows, reader)
         chosen += [Piece(len(kinds) + piece.document, piece.ids) for piece in some]
         kinds += [kind] * (1 + max(piece.document for piece in found))
@@ -161,9 +162,8 @@ def check_source(text: Source, eval_text: str | Path | None = None) -> None:
         "headwise.pretrained.Material of ready batches",
     )
     for place in (text, eval_text):
-        if isinstance(place, str | Path):
-            there = is_file(Path(place)) or is_folder(Path(place))
-            require(there, f"cannot read {place}: no such file or folder")
+        if isinstance(place, str | Path) and not is_folder(Path(place)):
+            check_is_file(place)
     require(
         eval_text is None or not isinstance(text, Material),
         "ready batches have their held-out ones: leave eval_text out",
@@ -257,6 +257,10 @@ def _check_forms(batches: list[Any]) -> None:
                 f"a batch's {name} is a {type(value).__name__}; it has to be a tensor",
             )
             require(value.numel() > 0, f"a batch has nothing in its {name}")
+            require(
+                value.ndim > 0,
+                f"a batch's {name} is one number; every input has a row a text or image",
+            )
             require(
                 name not in TOKENS or value.ndim == 2,
                 f"a batch's {name} has the shape {tuple(value.shape)}; it has to be a row a text",

@@ -48,19 +48,32 @@ class Reader:
         )
         self.length = length or min(DECODER_LENGTH if self.decoder else 512, longest or 2**20)
 
-    def pieces(self, text: str, source: str, multiple: int) -> list[Piece]:
-        """All sequences of a text."""
+    def pieces(self, text: str, source: str) -> list[Piece]:
+        """All sequences of a text, whole as far as the model reads."""
         texts = documents(text)
         require(bool(texts), f"{source} has end-of-text marks and no text between them")
         cut = windows if self.decoder else passages
-        found = cut(self.numbers, texts, self.length, multiple)
+        found = cut(self.numbers, texts, self.length)
         if len(found) < FEW and not self.decoder:  # a file that is one line, or a few
-            found = cut(self.numbers, _in_lines(texts, self.length), self.length, multiple)
-        found = found or cut(self.numbers, texts, self.length, SHORTEST)
+            found = cut(self.numbers, _in_lines(texts, self.length), self.length) or found
         require(bool(found), f"{source} is too short: no piece of it has {SHORTEST} tokens")
         if len(texts) >= FEW:
             return found
         return [Piece(number, piece.ids) for number, piece in enumerate(found)]
+
+    def evened(self, pieces: list[Piece]) -> list[Piece]:
+        """These with few different lengths, which are quicker to calibrate on; what judges stays
+        whole, for half of a short text is another text."""
+        for multiple in (16, SHORTEST):
+            sizes = [len(piece.ids) // multiple * multiple for piece in pieces]
+            cut = [
+                Piece(piece.document, piece.ids[:size] if self.decoder else closed(piece.ids, size))
+                for piece, size in zip(pieces, sizes, strict=True)
+                if size >= SHORTEST
+            ]
+            if cut:
+                break
+        return cut
 
     def batches(self, pieces: list[Piece], part: int) -> tuple[list[Any], list[list[int]]]:
         """Model inputs, and the documents they are of; `part` tells the texts' masks apart."""
@@ -123,28 +136,29 @@ def _reads_one_at_a_time(model: Any) -> bool:
     )
 
 
-def windows(numbers: Numbering, texts: list[str], length: int, multiple: int) -> list[Piece]:
+def windows(numbers: Numbering, texts: list[str], length: int) -> list[Piece]:
     """What a decoder reads: each document in windows of `length` tokens and what is left over."""
-    pieces = []
-    for number, ids in enumerate(numbers(texts)):
-        for start in range(0, len(ids), length):
-            part = ids[start : start + length]
-            pieces.append(Piece(number, part[: len(part) // multiple * multiple]))
+    pieces = [
+        Piece(number, ids[start : start + length])
+        for number, ids in enumerate(numbers(texts))
+        for start in range(0, len(ids), length)
+    ]
     return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
 
 
-def passages(numbers: Numbering, texts: list[str], length: int, multiple: int) -> list[Piece]:
-    """What an encoder reads: every paragraph, and every document's beginning, as an input alone.
-
-    An input that is too long is cut; its closing token stays.
-    """
+def passages(numbers: Numbering, texts: list[str], length: int) -> list[Piece]:
+    """What an encoder reads: every paragraph, and every document's beginning, as an input alone."""
     inputs: list[tuple[int, str]] = []
     for number, text in enumerate(texts):
         lines = [line for line in text.splitlines() if len(line) >= 40]
         inputs += [(number, each) for each in ([text, *lines] if len(lines) > 1 else [text])]
-    pieces = []
-    for (number, _), ids in zip(inputs, numbers([each for _, each in inputs]), strict=True):
-        size = min(len(ids), length) // multiple * multiple
-        cut = ids if size == len(ids) else [*ids[: max(size - 1, 0)], *ids[-1:]]
-        pieces.append(Piece(number, cut))
+    pieces = [
+        Piece(number, closed(ids, length))
+        for (number, _), ids in zip(inputs, numbers([each for _, each in inputs]), strict=True)
+    ]
     return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
+
+
+def closed(ids: list[int], length: int) -> list[int]:
+    """An input that is too long is cut; its closing token stays."""
+    return ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]

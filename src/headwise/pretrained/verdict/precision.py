@@ -20,6 +20,8 @@ from headwise.pretrained.model.mode import is_widened, narrowed
 from headwise.pretrained.text.calibration import Sample, few_tokens
 
 _TEXT = (128, 64)  # tokens, and the longest input: a CPU may take 35 times as long for them
+_SHORT_TEXTS = (256, 16)  # the same where a text has one answer, of which a few tell nothing
+_ANSWERS = 16  # that tell how much rounding adds
 _NUMBERS = 2**19  # of images or sound
 _FACTOR = 1.5  # of the damage in float32: rounding that adds more than that is said
 _SEEN = 1e-6  # less damage is rounding in float32
@@ -65,7 +67,7 @@ def in_own_precision(
     """
     if not is_widened(original):
         return None
-    few = _few(batches)
+    few = _few(original, objective, batches)
     wide = quality(original, compressed, objective, Sample(few, "")).damage
     before, after = (narrowed(copy.deepcopy(model)) for model in (original, compressed))
     dtype = next(before.parameters()).dtype
@@ -86,12 +88,29 @@ def in_own_precision(
     return found
 
 
-def _few(batches: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+def _few(
+    original: Any, objective: Objective, batches: list[dict[str, Tensor]]
+) -> list[dict[str, Tensor]]:
     if "input_ids" in batches[0]:
-        return few_tokens(batches, *_TEXT)
+        few = few_tokens(batches, *_TEXT)
+        if _answers(original, objective, few[0]) * len(few) >= _ANSWERS:
+            return few
+        return few_tokens(_one_by_one(batches), *_SHORT_TEXTS)
     row = sum(value[0].numel() for value in batches[0].values())
     rows = max(1, _NUMBERS // row)
     return [{name: value[:rows] for name, value in batches[0].items()}]
+
+
+@torch.no_grad()
+def _answers(model: Any, objective: Objective, batch: dict[str, Tensor]) -> float:
+    """In how many units the damage on a batch is counted."""
+    outputs = model(**batch)
+    return float(objective.compare(outputs, outputs, batch).units.sum())
+
+
+def _one_by_one(batches: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+    rows = [(batch, row) for batch in batches for row in range(len(batch["input_ids"]))]
+    return [{name: value[row : row + 1] for name, value in batch.items()} for batch, row in rows]
 
 
 def _in(batch: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
