@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from headwise.pretrained.adapters import AttentionSite
