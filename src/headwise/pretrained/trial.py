@@ -5,8 +5,8 @@ where many heads rest, and then a cut that looks cheap is not. Damage adds up ov
 layer's values, queries and keys are cut alone, as the plan has them, and the true damage tells by
 how much the curves there are wrong.
 
-That is done at a standard size, whatever size is asked for: what is found serves the sizes around it,
-and is kept on disk.
+That is done at a standard size, whatever size is asked for: what is found serves the sizes around
+it, and is kept on disk.
 """
 
 from collections.abc import Callable, Iterator
