@@ -39,10 +39,10 @@ def test_a_tried_layers_curve_is_the_damage_of_cutting_it_alone(family: str) -> 
     assert all((a == b).all() for a, b in zip(before.values, after.values, strict=True))
 
 
-def test_compress_plans_with_what_was_tried() -> None:
+def test_compress_plans_with_what_was_tried_at_one_size() -> None:
     model, material, measurement = measured("llama")
-    first = make_plan(measurement, Budget(0.5))
-    known = tried(model, measurement, first, material.calibration)
+    standard = make_plan(measurement, Budget(0.75))
+    known = tried(model, measurement, standard, material.calibration)
     result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
     assert result.plan.layers == make_plan(known, Budget(0.5)).layers
 
@@ -69,9 +69,23 @@ def test_the_plan_that_does_less_on_calibration_text_is_taken(
     first = make_plan(measurement, Budget(0.5))
     misled = [replace(c, values=[1e-3 / (1e-9 + v) for v in c.values]) for c in measurement.curves]
     wrong = replace(measurement, curves=misled)
-    monkeypatch.setattr("headwise.pretrained._compress.tried", lambda *arguments, **options: wrong)
+    monkeypatch.setattr("headwise.pretrained.trial.tried", lambda *arguments, **options: wrong)
     result = compress(model, text=material, measurement=measurement, keep=0.5, time_it=False)
     assert result.plan.layers == first.layers
+
+
+def test_a_search_plans_as_the_size_that_it_finds() -> None:
+    model, material, measurement = measured("llama")
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    found = compress(model, max_loss=0.5, **options).plan
+    assert found.budget is not None
+    assert compress(model, keep=float(found.budget["fraction"]), **options).plan == found
+
+
+def test_keeping_everything_tries_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, material, measurement = measured("llama")
+    monkeypatch.delattr("headwise.pretrained.trial.tried")
+    compress(model, text=material, measurement=measurement, keep=1.0, time_it=False)
 
 
 def test_plans_that_a_few_inputs_cannot_tell_apart_stay_in_their_order() -> None:

@@ -1,12 +1,11 @@
 """`compress`: plan, apply, judge: a smaller model and the truth about it."""
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headwise.allocation.plan_file import AllocationPlan
-from headwise.core.errors import InputError, check_whole, require
+from headwise.core.errors import check_whole, require
 from headwise.core.files import check_new_folder, check_page
 from headwise.core.progress import OnProgress, part_of, quiet
 from headwise.pretrained._evaluate import evaluate
@@ -28,9 +27,8 @@ from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
-from headwise.pretrained.plan.allocate import Budget
 from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
-from headwise.pretrained.plan.make import make_plan, reductions_of
+from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
 from headwise.pretrained.search import smallest_plan
@@ -43,13 +41,12 @@ from headwise.pretrained.text.material import (
     readable,
 )
 from headwise.pretrained.text.options import check_options
-from headwise.pretrained.trial import least_damaging, tried
+from headwise.pretrained.trial import corrected
 from headwise.pretrained.verdict.precision import in_own_precision
 
 _MEASURED, _PLANNED, _SHOWN = 0.5, 0.7, 0.85  # how far along the work is after each part
 _TRIED = 0.5  # of the planning
 _STEPS_AS_LONG = 150  # steps of recovery that take about as long as all other work
-_MIDDLE = 0.525  # where cuts are tried if the size is yet to be found: the first the search tries
 _SIZED = (2048, 512)  # with which other sizes are measured for a page
 _CERTIFIED = (2048, 256)  # tokens, and the longest input, with which attention is recomputed
 
@@ -220,20 +217,14 @@ def _chosen(
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
-    known = material.calibration, material.calibration_kinds
+    if goal.cuts_by_curves:
+        known = material.calibration, material.calibration_kinds
+        standard = goal.standard_plan
+        measurement = corrected(model, measurement, standard, *known, trying, cache=cache)
     if goal.searches:
-        if goal.method == "fisher":
-            with suppress(InputError):  # a model too small for that share is searched untried
-                middle = make_plan(measurement, Budget(_MIDDLE), "fisher", goal.uniform, goal.fast)
-                measurement = tried(model, measurement, middle, *known, trying, cache=cache)
         plan = smallest_plan(model, measurement, material, goal, searching)
     else:
         plan = goal.plan_for(model, measurement)
-        if goal.plan is None and goal.method == "fisher":
-            measurement = tried(model, measurement, plan, *known, trying, cache=cache)
-            plans = [goal.plan_for(model, measurement), plan]
-            if plans[0].layers != plan.layers:
-                plan = least_damaging(model, measurement, plans, *known, cache=cache)
     check_plan(plan, measurement.identity, measurement.sites)
     if goal.plan is None and not goal.searches:
         check_share(plan, measurement)

@@ -64,7 +64,7 @@ def latency(
 
 _ENOUGH = 512  # tokens of a forward pass that keep a processor busy
 _BATCH, _CONTEXT, _CACHE_BYTES = 8, 2048, 2**30
-_SECONDS, _FEWEST, _MOST = 2.0, 3, 15  # that timing one thing takes about, and rounds of it
+_SECONDS, _FEWEST, _MOST = 1.0, 3, 15  # that timing one thing takes about, and rounds of it
 
 
 def _enough(batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -120,7 +120,7 @@ def filled_cache(model: Any, batch: int, context: int) -> Any:
 
 
 def _alternate(run: Any, original: Any, compressed: Any) -> Pairwise:
-    """Medians of as many rounds as take about two seconds: of three to fifteen, after one to warm
+    """Medians of as many rounds as take about a second: of three to fifteen, after one to warm
     up, which counts where rounds are so long that it is like the others."""
     start = time.perf_counter()
     first = (run(original), run(compressed))

@@ -4,6 +4,9 @@ A prediction weighs all tokens alike. A few may matter more than all others, suc
 where many heads rest, and then a cut that looks cheap is not. Damage adds up over layers, so each
 layer's values, queries and keys are cut alone, as the plan has them, and the true damage tells by
 how much the curves there are wrong.
+
+That is done at a standard size, whatever size is asked for: what is found serves the sizes around
+it, and is kept on disk.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +15,17 @@ from math import isfinite
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
+from headwise.core.errors import InputError
 from headwise.core.intervals import Interval
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.measure.curves import LayerCurves
 from headwise.pretrained.measure.measurement import Measurement
+from headwise.pretrained.measure.store import Kept, Tensors, outputs_key
+from headwise.pretrained.measure.trees import flat
 from headwise.pretrained.model.mode import evaluating
 from headwise.pretrained.model.smaller import apply_plan
 from headwise.pretrained.plan.plan_file import CompressionPlan
@@ -32,6 +39,32 @@ _FEWEST, _MOST, _LENGTH = 512, 2048, 256  # tokens a cut, and the longest input
 _SHORT = 128  # which may be so short for all kinds of text to be tried
 _FLOOR = 0.01  # of an average cut's damage: less than that is not worth a correction
 _LEAST, _LARGEST = 0.25, 1e3  # a correction's range
+
+
+def corrected(
+    model: Any,
+    measurement: Measurement,
+    standard: Callable[[Measurement], CompressionPlan],
+    batches: list[dict[str, Tensor]],
+    kinds: list[list[str]] | None = None,
+    on_progress: OnProgress = quiet,
+    *,
+    cache: bool = False,
+) -> Measurement:
+    """The measurement with its curves corrected at the `standard` plan, if that makes it better.
+
+    With `cache`, what is found is kept on disk, for plans of other sizes.
+    """
+    try:
+        plan = standard(measurement)
+    except InputError:  # a model too small for that size stays untried
+        return measurement
+    known = tried(model, measurement, plan, batches, kinds, on_progress, cache=cache)
+    plans = [standard(known), plan]
+    if plans[0].layers == plan.layers:
+        return known
+    best = least_damaging(model, known, plans, batches, kinds, cache=cache)
+    return measurement if best is plan else known
 
 
 def tried(
@@ -89,15 +122,24 @@ def least_damaging(
 ) -> CompressionPlan:
     """The first plan, unless another does less on calibration text as a whole, and not by chance.
 
-    A curve is corrected at one size, each cut alone; a plan made from such curves may be worse. But
-    a few inputs seldom tell, least of all where an input counts as one, as an embedding does.
+    Each cut was tried alone; a plan made from curves so corrected may be worse. But a few inputs
+    seldom tell, least of all where an input counts as one, as an embedding does.
     """
-    first, *others = plans
     some = _to_try(batches, _MOST, kinds)
-    said = Said(model, measurement.sites, measurement.objective, some, cache=cache)
-    best = _by_input(model, measurement, first, some, said)
-    for plan in others:
-        found = _by_input(model, measurement, plan, some, said)
+    # A model that a hook changes has other curves, where they were corrected.
+    about: Tensors = {
+        **flat(measurement.reductions, "reductions", frozenset({"weights"})),
+        **flat(measurement.curves, "curves"),
+    }
+    layers = [repr(plan.layers) for plan in plans]
+    kept = Kept(outputs_key(model, some, measurement.objective, layers, about) if cache else None)
+    damages = (kept.read("plans") or {}).get("damages")
+    if damages is None:
+        said = Said(model, measurement.sites, measurement.objective, some, cache=False)
+        damages = torch.stack([_by_input(model, measurement, plan, some, said) for plan in plans])
+        kept.finish({"damages": damages}, "plans")
+    first, best = plans[0], damages[0].tolist()
+    for plan, found in zip(plans[1:], damages[1:].tolist(), strict=True):
         known = all(map(isfinite, best))
         gain = [a - b for a, b in zip(best, found, strict=True)]
         if all(map(isfinite, found)) and (not known or Interval.of(gain).low > 0):
@@ -112,14 +154,15 @@ def _by_input(
     plan: CompressionPlan,
     batches: list[dict[str, Tensor]],
     said: Said,
-) -> list[float]:
+) -> Float[Tensor, " inputs"]:
     """The damage that the plan does to each input."""
     smaller, objective = apply_plan(model, measurement, plan), measurement.objective
     with evaluating(model, smaller):
-        return [
+        found = [
             float(objective.compare(said[index], smaller(**batch), batch).damage.sum())
             for index, batch in enumerate(to_device(batches, next(model.parameters()).device))
         ]
+    return torch.tensor(found, dtype=torch.float64)
 
 
 def _alone(site: AttentionSite, shape: LayerShape) -> Iterator[tuple[str, LayerShape]]:

@@ -124,7 +124,7 @@ def test_what_was_said_does_not_pile_up(tmp_path: Path) -> None:
         (folder / f"{number:032}.outputs.safetensors").touch()
     subject = measured("llama")
     judged(subject, subject.model, cache=True)
-    assert len(kept(tmp_path)) == 36
+    assert len(kept(tmp_path)) == 24
 
 
 def test_every_family_is_kept(family: str, tmp_path: Path) -> None:

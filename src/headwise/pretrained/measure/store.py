@@ -28,8 +28,9 @@ _FORMAT = 5  # of the files, and of what is measured: raise it when either chang
 _KEPT = {  # how many of each kind; the oldest goes first
     "*.measurement.safetensors": 12,
     "*.sums-*.safetensors": 12,  # of measurements that were stopped or killed
-    "*.outputs.safetensors": 36,  # of three texts beside each measurement
-    "*.trial.safetensors": 120,  # of ten sizes
+    "*.outputs.safetensors": 24,  # of two texts beside each measurement
+    "*.trial.safetensors": 48,  # of four kinds of plans beside each measurement
+    "*.plans.safetensors": 48,
     "*.tokens.safetensors": 84,  # of seven texts
     ".writing-*": 12,
 }

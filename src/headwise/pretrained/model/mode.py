@@ -26,13 +26,15 @@ _COPIES = 3  # of the widened model that must fit: itself, a smaller one, and ro
 def evaluating(*models: nn.Module) -> Iterator[None]:
     """In evaluation mode for as long; afterwards every module is in the mode it was in."""
     modes = [(module, module.training) for model in models for module in model.modules()]
-    for model in models:
-        model.eval()
+    if any(training for _, training in modes):  # to set all is slow, and mostly they are set
+        for model in models:
+            model.eval()
     try:
         yield
     finally:
         for module, training in modes:
-            module.training = training
+            if module.training is not training:
+                module.training = training
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from headwise.pretrained.plan.reductions import LayerReductions
 from headwise.pretrained.plan.uniform import check_uniform
 
 _BY_SIZE = ("svd-llm", "modegpt", "uniform-svd")  # their shapes follow from the share alone
+_STANDARD, _LOW = 0.75, 0.3  # shares at which cuts are tried; the low one for less than half
 _NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
 
 
@@ -71,6 +72,17 @@ class Goal:
     def searches(self) -> bool:
         """Whether the size itself is to be found."""
         return self.keep is None and self.kv_bytes is None and self.plan is None
+
+    @property
+    def cuts_by_curves(self) -> bool:
+        """Whether the plan follows from what cuts are said to cost."""
+        return self.method == "fisher" and self.plan is None and self.keep != 1
+
+    def standard_plan(self, measurement: Measurement) -> CompressionPlan:
+        """A plan of this kind at the size at which cuts are tried."""
+        share = _LOW if self.keep is not None and self.keep < 0.5 else _STANDARD
+        budget = Budget(share, "parameters" if self.kv_bytes is None else "cache")
+        return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
     def plan_for(self, model: Any, measurement: Measurement) -> CompressionPlan:
         """The plan that reaches the goal; not for a goal that searches."""
