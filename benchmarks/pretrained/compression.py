@@ -17,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,17 @@ import torch
 from headwise.core.errors import InputError
 from headwise.core.files import write_file
 from headwise.pretrained import (
-    Budget,
     apply_plan,
     load_model,
     load_tokenizer,
-    make_plan,
     measure_model,
     text_material,
 )
 from headwise.pretrained._evaluate import attention_parameters
+from headwise.pretrained.plan.goal import Goal
 from headwise.pretrained.text.calibration import few_tokens, token_count
 from headwise.pretrained.text.limits import longest_input
-from headwise.pretrained.trial import least_damaging, tried
+from headwise.pretrained.trial import corrected
 
 TEXTS = {"stories15M": "stories.txt", "all-MiniLM-L6-v2": "wiki.txt", "SmolLM2-135M": "wiki.txt"}
 METHODS = ("fisher", "fast", "svd-llm", "modegpt", "taylor", "prune-heads", "uniform-svd", "random")
@@ -85,17 +85,17 @@ class Judge:
 
     @torch.no_grad()
     def row(self, method: str, fraction: float) -> dict[str, Any]:
-        fast = method == "fast"
-        budget = Budget(fraction)
+        kind = "fisher" if method in OURS else method
+        goal = Goal(keep=fraction, method=kind, fast=method == "fast")
+        measurement = self.measurement
         try:
-            plan = make_plan(self.measurement, budget, "fisher" if fast else method, fast=fast)
-            if method in OURS:
-                known = tried(self.model, self.measurement, plan, self.calibration)
-                plans = [make_plan(known, budget, fast=fast), plan]  # as `compress` chooses
-                plan = least_damaging(self.model, self.measurement, plans, self.calibration)
+            if goal.cuts_by_curves:  # as `compress` does
+                standard = partial(goal.standard_plan, self.model)
+                measurement = corrected(self.model, measurement, standard, self.calibration)
+            plan = goal.plan_for(self.model, measurement)
         except InputError as error:
             return {"refused": str(error)}
-        smaller = apply_plan(self.model, self.measurement, plan).eval()
+        smaller = apply_plan(self.model, measurement, plan).eval()
         self.original = self.original or [self.model(**batch) for batch in self.batches]
         sums = torch.zeros(4, dtype=torch.float64)
         for batch, original in zip(self.batches, self.original, strict=True):

@@ -1,6 +1,7 @@
 """`compress`: plan, apply, judge: a smaller model and the truth about it."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +220,7 @@ def _chosen(
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
     if goal.cuts_by_curves:
         known = material.calibration, material.calibration_kinds
-        standard = goal.standard_plan
+        standard = partial(goal.standard_plan, model)
         measurement = corrected(model, measurement, standard, *known, trying, cache=cache)
     if goal.searches:
         plan = smallest_plan(model, measurement, material, goal, searching)

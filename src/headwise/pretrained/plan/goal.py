@@ -22,7 +22,7 @@ from headwise.pretrained.plan.reductions import LayerReductions
 from headwise.pretrained.plan.uniform import check_uniform
 
 _BY_SIZE = ("svd-llm", "modegpt", "uniform-svd")  # their shapes follow from the share alone
-_STANDARD, _LOW = 0.75, 0.3  # shares at which cuts are tried; the low one for less than half
+_STANDARD, _LOW, _HALF = 0.75, 0.3, 0.5  # shares at which cuts are tried; low for less than half
 _NEAR, _NEAR_IN_WHOLE_HEADS = 0.8, 0.4  # of the share asked for: what is not far from it
 
 
@@ -78,10 +78,11 @@ class Goal:
         """Whether the plan follows from what cuts are said to cost."""
         return self.method == "fisher" and self.plan is None and self.keep != 1
 
-    def standard_plan(self, measurement: Measurement) -> CompressionPlan:
+    def standard_plan(self, model: Any, measurement: Measurement) -> CompressionPlan:
         """A plan of this kind at the size at which cuts are tried."""
-        share = _LOW if self.keep is not None and self.keep < 0.5 else _STANDARD
-        budget = Budget(share, "parameters" if self.kv_bytes is None else "cache")
+        asked = Budget(_STANDARD) if self.searches else self._budget(model, measurement)
+        share = _LOW if asked.fraction < _HALF else _STANDARD
+        budget = Budget(share, asked.counts)
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
     def plan_for(self, model: Any, measurement: Measurement) -> CompressionPlan:
@@ -90,12 +91,14 @@ class Goal:
             return from_allocation(self.plan, measurement)
         if self.plan is not None:
             return self.plan
-        if self.keep is not None:
-            budget = Budget(self.keep)
-        else:
-            assert self.kv_bytes is not None
-            budget = Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
+        budget = self._budget(model, measurement)
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
+
+    def _budget(self, model: Any, measurement: Measurement) -> Budget:
+        if self.keep is not None:
+            return Budget(self.keep)
+        assert self.kv_bytes is not None
+        return Budget(cache_fraction(model, measurement, self.kv_bytes), "cache")
 
     def missed(self, plan: CompressionPlan, measurement: Measurement) -> list[str]:
         """A warning where a plan keeps less than was asked for, because it may have few sizes."""
