@@ -28,7 +28,13 @@ from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
-from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
+from headwise.pretrained.plan.goal import (
+    Goal,
+    check_reachable,
+    check_share,
+    keeps_its_share,
+    opened_plan,
+)
 from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
@@ -218,18 +224,22 @@ def _chosen(
 ) -> tuple[Measurement, CompressionPlan]:
     """The plan that reaches the goal, if it fits the model, and what is known after trying it."""
     trying, searching = part_of(on_progress, 0.0, _TRIED), part_of(on_progress, _TRIED, 1.0)
+    known = measurement
     if goal.cuts_by_curves:
-        known = material.calibration, material.calibration_kinds
+        text = material.calibration, material.calibration_kinds
         standard = partial(goal.standard_plan, model)
-        measurement = corrected(model, measurement, standard, *known, trying, cache=cache)
+        known = corrected(model, measurement, standard, *text, trying, cache=cache)
     if goal.searches:
-        plan = smallest_plan(model, measurement, material, goal, searching)
+        plan = smallest_plan(model, known, material, goal, searching)
     else:
-        plan = goal.plan_for(model, measurement)
-    check_plan(plan, measurement.identity, measurement.sites)
+        plan = goal.plan_for(model, known)
+        if known is not measurement and not keeps_its_share(plan, known):
+            # Of a model with few sizes, what the standard one shows may mislead at this one.
+            known, plan = measurement, goal.plan_for(model, measurement)
+    check_plan(plan, known.identity, known.sites)
     if goal.plan is None and not goal.searches:
-        check_share(plan, measurement)
-    return measurement, plan
+        check_share(plan, known)
+    return known, plan
 
 
 def _judged(

@@ -134,16 +134,21 @@ def check_reachable(goal: Goal, model: Any) -> None:
 
 def check_share(plan: CompressionPlan, measurement: Measurement) -> None:
     """Refuse a plan that keeps much less than was asked for, or more: it answers no question."""
+    require(
+        keeps_its_share(plan, measurement),
+        f"{_share(plan, measurement)}: what was measured found no use in the rest, or the model is "
+        "too small for such a share; nothing is written",
+    )
+
+
+def keeps_its_share(plan: CompressionPlan, measurement: Measurement) -> bool:
+    """Whether the plan keeps about what was asked for; so does one of no share."""
     share = _share(plan, measurement)
     if share is None:
-        return
+        return True
     coarse = plan.method != "fisher" or share.uniform or share.fast
     least = share.asked * (_NEAR_IN_WHOLE_HEADS if coarse else _NEAR)
-    require(
-        least <= share.kept <= share.asked * 1.02 + 0.005,
-        f"{share}: what was measured found no use in the rest, or the model is too small for such "
-        "a share; nothing is written",
-    )
+    return least <= share.kept <= share.asked * 1.02 + 0.005
 
 
 @dataclass(frozen=True)
