@@ -7,7 +7,6 @@ attention lost, the layers behind it can make up for, and no weight is added.
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,13 +14,15 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.comparing import Objective
+from headwise.pretrained.measure.objectives import Embedding
 from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
-from headwise.pretrained.text.written import writes, written
+from headwise.pretrained.text.lessons import in_small_steps, lessons_for
 
 CHECKS = 10  # looks at the batches kept aside
 _ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
-_INSIDE = 0.8  # of the steps match blocks, which costs less; the last ones match outputs
-_TWICE = 2  # how often a batch is read where there is other text
+# The rate, and for which share of the steps blocks are matched before outputs are: predictions over
+# a vocabulary cost more than blocks do, and an embedding, which is a mean over tokens, does not.
+_USUAL, _EMBEDDING = (1.5e-3, 0.8), (3e-4, 0.0)
 _BETAS = (0.9, 0.99)  # a short training forgets early gradients soon
 
 
@@ -34,35 +35,39 @@ def recover(
     steps: int,
     *,
     seed: int = 0,
-    rate: float = 1.5e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
-    """Adam, matching what the original's blocks put out and then what it does; the loss by step.
+    """Adam, on what the original's blocks put out and on what it does; the loss by step.
 
-    A step changes a weight by about `rate` of the matrices' usual weight. A short text is soon
+    A step changes a weight by about a rate times the matrices' usual weight. A short text is soon
     overfitted, so no batch is read more than twice where the original can write others. Every
-    fifth batch is kept aside, and the weights that do best on some of those stay: the first ones,
-    if nothing does better.
+    fifth batch is kept aside. Where a look at some of those finds nothing better than before,
+    training goes on from the best weights at half the rate; the best ones stay, which are the
+    first, if nothing does better.
     """
     training, aside = every_fifth(batches)
     training, aside = (training, aside) if aside else (batches, batches)
     aside = spread(aside, max(_LEAST, round(_ASIDE * len(aside) / token_count(aside))))
+    training = in_small_steps(training)
     parameters = _trained(compressed, sites)
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
         parameter.requires_grad_(id(parameter) in trainable)
+    rate, inside_until = _EMBEDDING if isinstance(objective, Embedding) else _USUAL
     rate *= _usual_weight(parameters)
     optimiser = torch.optim.Adam(parameters, lr=rate, betas=_BETAS)
-    lessons = _lessons(objective, original, training, steps, seed)
-    inside = InsideMatch(original, compressed, sites, objective, training, seed)
+    lessons = lessons_for(objective, original, training, steps, seed)
+    inside_steps = inside_until * steps
+    if inside_steps:
+        inside = InsideMatch(original, compressed, sites, objective, training, seed)
     losses = []
     best = _Best(parameters)
 
-    def look() -> None:
+    def improved() -> bool:
         with torch.no_grad():
-            best.see(float(_mismatch_on(objective, original, compressed, aside)))
+            return best.see(float(_mismatch_on(objective, original, compressed, aside)))
 
-    look()
+    improved()
     for step in range(steps):
         warm_up = min(1.0, (step + 1) / max(1.0, 0.1 * steps))
         optimiser.param_groups[0]["lr"] = rate * warm_up * (1 - step / steps)
@@ -70,7 +75,7 @@ def recover(
         with torch.enable_grad():
             loss = (
                 inside(batch)
-                if step < _INSIDE * steps
+                if step < inside_steps
                 else _mismatch_on(objective, original, compressed, [batch])
             )
         optimiser.zero_grad()
@@ -78,8 +83,11 @@ def recover(
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         losses.append(float(loss.detach()))
-        if (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps:
-            look()
+        looks = (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps
+        if looks and not improved():
+            best.restore()
+            optimiser.state.clear()
+            rate /= 2
         on_progress((step + 1) / steps, "recovering")
     best.restore()
     compressed.requires_grad_(True)
@@ -92,10 +100,13 @@ class _Best:
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self._parameters, self._loss = parameters, float("inf")
 
-    def see(self, loss: float) -> None:
-        if loss < self._loss:
-            self._loss = loss
-            self._values = [parameter.detach().clone() for parameter in self._parameters]
+    def see(self, loss: float) -> bool:
+        """Whether this is the smallest."""
+        if loss >= self._loss:
+            return False
+        self._loss = loss
+        self._values = [parameter.detach().clone() for parameter in self._parameters]
+        return True
 
     @torch.no_grad()
     def restore(self) -> None:
@@ -115,27 +126,6 @@ def _mismatch_on(
         compared = objective.compare(target, compressed(**inputs), inputs)
         losses.append(compared.damage.sum() / compared.units.sum())
     return torch.stack(losses).mean()
-
-
-def _lessons(
-    objective: Objective,
-    original: Any,
-    batches: list[dict[str, Tensor]],
-    steps: int,
-    seed: int,
-) -> Iterator[dict[str, Tensor]]:
-    """A batch a step: the given ones in random order, at most twice each, and evenly between them
-    what the original writes; where it writes nothing, the given ones again and again."""
-    rng = np.random.default_rng([seed, 3])
-    own = written(original, batches, seed) if writes(objective, batches) else None
-    given = steps if own is None else min(steps, _TWICE * len(batches))
-    order: list[int] = []
-    for step in range(steps):
-        if own is not None and (step + 1) * given // steps == step * given // steps:
-            yield next(own)
-            continue
-        order = order or list(rng.permutation(len(batches)))
-        yield batches[order.pop()]
 
 
 def _usual_weight(parameters: list[nn.Parameter]) -> float:
