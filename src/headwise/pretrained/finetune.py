@@ -99,14 +99,18 @@ class _Best:
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self._parameters, self._loss = parameters, float("inf")
+        self._keep()
 
     def see(self, loss: float) -> bool:
-        """Whether this is the smallest."""
-        if loss >= self._loss:
-            return False
-        self._loss = loss
+        """Whether this is the smallest; no number is not."""
+        smaller = loss < self._loss
+        if smaller:
+            self._loss = loss
+            self._keep()
+        return smaller
+
+    def _keep(self) -> None:
         self._values = [parameter.detach().clone() for parameter in self._parameters]
-        return True
 
     @torch.no_grad()
     def restore(self) -> None:
