@@ -101,3 +101,9 @@ def test_commands_hold_no_arithmetic() -> None:
 def test_a_recovery_without_a_number_takes_the_usual_steps(typed: str, steps: int) -> None:
     command: Any = COMMANDS["compress"]
     assert command.make_context("compress", ["MODEL", *typed.split()]).params["finetune"] == steps
+
+
+def test_compress_without_a_word_says_what_is_missing() -> None:
+    command: Any = COMMANDS["compress"]
+    with pytest.raises(Exception, match="model"):
+        command.make_context("compress", [])
