@@ -48,12 +48,13 @@ def recover(
     training, aside = every_fifth(batches)
     training, aside = (training, aside) if aside else (batches, batches)
     aside = spread(aside, max(_LEAST, round(_ASIDE * len(aside) / token_count(aside))))
-    training = in_small_steps(training)
     parameters = _trained(compressed, sites)
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
         parameter.requires_grad_(id(parameter) in trainable)
-    rate, inside_until = _EMBEDDING if isinstance(objective, Embedding) else _USUAL
+    embeds = isinstance(objective, Embedding)
+    training = in_small_steps(training) if embeds else training
+    rate, inside_until = _EMBEDDING if embeds else _USUAL
     rate *= _usual_weight(parameters)
     optimiser = torch.optim.Adam(parameters, lr=rate, betas=_BETAS)
     lessons = lessons_for(objective, original, training, steps, seed)

@@ -10,7 +10,7 @@ from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.text.calibration import counted, token_count
 from headwise.pretrained.text.written import writes, written
 
-_STEP = 512  # tokens: the same text in more and smaller steps brings more
+_STEP = 512  # tokens
 _TWICE = 2  # how often a batch is read where there is other text
 
 
@@ -38,7 +38,7 @@ def lessons_for(
 def in_small_steps(batches: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
     """Texts in batches of at most about 512 tokens, or of one text; others as they are.
 
-    What a training brings depends on its steps more than on how many tokens each of them reads.
+    At a low rate, many small steps bring more than few large ones of the same text.
     """
     found = []
     for batch in batches:
