@@ -40,18 +40,18 @@ def test_a_training_that_goes_wrong_leaves_the_weights_as_they_were(
     model, material, measurement = measured("bert")
     options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
     before = compress(model, keep=0.5, **options).model.state_dict()
-    monkeypatch.setattr(finetune, "_EMBEDDING", (1e5, 0.0))
+    monkeypatch.setattr(finetune, "_EMBEDDING_RATE", 1e5)
     after = compress(model, keep=0.5, finetune=20, **options).model.state_dict()
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
 def test_where_a_rate_is_too_high_a_lower_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three hundred times the rate: at most a look's steps are lost until it is low enough."""
+    """A rate far above the usual one: at most a look's steps are lost until it is low enough."""
     model, material, measurement = measured("bert")
     options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
     options |= {"method": "prune-heads", "keep": 0.5}
     before = compress(model, **options).evaluation.damage
-    monkeypatch.setattr(finetune, "_EMBEDDING", (0.1, 0.0))
+    monkeypatch.setattr(finetune, "_EMBEDDING_RATE", 0.1)
     assert compress(model, finetune=150, **options).evaluation.damage < 0.5 * before
 
 
@@ -168,6 +168,26 @@ def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
     assert most == pytest.approx(float(felt[-1]) * 1e-4 / 2 / len(apart.roots), rel=1e-2)
     assert moved(directions[:, -1], 2e-2) == pytest.approx(4 * most, rel=1e-2)
     assert moved(directions[:, 0], 1e-2) < most
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["bert", "vit"])
+def test_both_models_run_once_tell_blocks_and_damage(family: str) -> None:
+    model, material, measurement = measured(family)
+    smaller = compress(
+        model, text=material, measurement=measurement, keep=0.5, time_it=False
+    ).model.eval()
+    objective = measurement.objective
+    parts = (model, smaller, measurement.sites, objective, material.calibration)
+    inside = InsideMatch(*parts, seed=0)
+    batch = material.calibration[0]
+    apart, damage = inside.and_damage(batch)
+    assert float(apart) == pytest.approx(float(inside(batch)), rel=1e-5)
+    compared = objective.compare(model(**batch), smaller(**batch), batch)
+    assert float(damage) == pytest.approx(
+        float(compared.damage.sum() / compared.units.sum()), rel=1e-4
+    )
+    assert float(apart) > 0 < float(damage)
 
 
 def test_a_model_whose_weights_are_frozen_is_recovered_too() -> None:

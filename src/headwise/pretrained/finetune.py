@@ -20,9 +20,11 @@ from headwise.pretrained.text.lessons import in_small_steps, lessons_for
 
 CHECKS = 10  # looks at the batches kept aside
 _ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
-# The rate, and for which share of the steps blocks are matched before outputs are: predictions over
-# a vocabulary cost more than blocks do, and an embedding, which is a mean over tokens, does not.
-_USUAL, _EMBEDDING = (1.5e-3, 0.8), (3e-4, 0.0)
+_INSIDE = 0.8  # of the steps match blocks alone, where a vocabulary makes outputs cost more
+_RATE, _EMBEDDING_RATE = 1.5e-3, 6e-4
+# Blocks against the damage at the start of what embeddings are trained by; it falls to nothing. An
+# embedding is one vector a text, blocks put out one a token: a step tells more by them.
+_BLOCKS = 7.0
 _BETAS = (0.9, 0.99)  # a short training forgets early gradients soon
 
 
@@ -54,13 +56,11 @@ def recover(
         parameter.requires_grad_(id(parameter) in trainable)
     embeds = isinstance(objective, Embedding)
     training = in_small_steps(training) if embeds else training
-    rate, inside_until = _EMBEDDING if embeds else _USUAL
-    rate *= _usual_weight(parameters)
+    rate = (_EMBEDDING_RATE if embeds else _RATE) * _usual_weight(parameters)
     optimiser = torch.optim.Adam(parameters, lr=rate, betas=_BETAS)
     lessons = lessons_for(objective, original, training, steps, seed)
-    inside_steps = inside_until * steps
-    if inside_steps:
-        inside = InsideMatch(original, compressed, sites, objective, training, seed)
+    inside = InsideMatch(original, compressed, sites, objective, training, seed)
+    weight = _BLOCKS * _counting_alike(inside, aside) if embeds else 0.0
     losses = []
     best = _Best(parameters)
 
@@ -68,17 +68,21 @@ def recover(
         with torch.no_grad():
             return best.see(float(_mismatch_on(objective, original, compressed, aside)))
 
+    def mismatch(batch: dict[str, Tensor], step: int) -> Tensor:
+        if embeds:
+            apart, damage = inside.and_damage(batch)
+            return damage + weight * (1 - step / steps) ** 2 * apart
+        if step < _INSIDE * steps:
+            return inside(batch)
+        return _mismatch_on(objective, original, compressed, [batch])
+
     improved()
     for step in range(steps):
         warm_up = min(1.0, (step + 1) / max(1.0, 0.1 * steps))
         optimiser.param_groups[0]["lr"] = rate * warm_up * (1 - step / steps)
         batch = next(lessons)
         with torch.enable_grad():
-            loss = (
-                inside(batch)
-                if step < inside_steps
-                else _mismatch_on(objective, original, compressed, [batch])
-            )
+            loss = mismatch(batch, step)
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -117,6 +121,14 @@ class _Best:
     def restore(self) -> None:
         for parameter, value in zip(self._parameters, self._values, strict=True):
             parameter.copy_(value)
+
+
+@torch.no_grad()
+def _counting_alike(inside: InsideMatch, batches: list[dict[str, Tensor]]) -> float:
+    """How many times what lies between the blocks is the damage."""
+    pairs = [inside.and_damage(batch) for batch in batches]
+    apart, damage = (float(torch.stack(each).sum()) for each in zip(*pairs, strict=True))
+    return damage / apart if apart > 0 else 0.0
 
 
 def _mismatch_on(
