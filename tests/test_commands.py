@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from inspect import Parameter, signature
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 import typer
@@ -83,3 +84,26 @@ def test_commands_hold_no_arithmetic() -> None:
         if not (isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant))
     ]
     none(wrong, "compute it in the function that the command calls:")
+
+
+@pytest.mark.parametrize(
+    ("typed", "steps"),
+    [
+        ("", 0),
+        ("--finetune 30", 30),
+        ("--finetune=7", 7),
+        ("--finetune -5", -5),
+        ("--finetune", 2500),
+        ("--finetune --keep 0.5", 2500),
+        ("--keep 0.5 --finetune", 2500),
+    ],
+)
+def test_a_recovery_without_a_number_takes_the_usual_steps(typed: str, steps: int) -> None:
+    command: Any = COMMANDS["compress"]
+    assert command.make_context("compress", ["MODEL", *typed.split()]).params["finetune"] == steps
+
+
+def test_compress_without_a_word_says_what_is_missing() -> None:
+    command: Any = COMMANDS["compress"]
+    with pytest.raises(Exception, match="model"):
+        command.make_context("compress", [])

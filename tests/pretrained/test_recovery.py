@@ -9,9 +9,10 @@ import torch
 from small_models import measured, small_material, small_model
 from torch import Tensor
 
-from headwise.pretrained import compress
+from headwise.pretrained import compress, finetune
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.text.lessons import in_small_steps
 from headwise.pretrained.text.written import writes, written
 
 
@@ -23,6 +24,46 @@ def test_recovery_brings_the_outputs_closer_and_adds_no_weight(family: str, keep
     after = compress(model, keep=keep, finetune=100, **options).evaluation
     assert after.damage < 0.98 * before.damage
     assert after.parameters == before.parameters
+
+
+def test_recovery_at_least_halves_what_cutting_heads_did() -> None:
+    model, material, measurement = measured("bert")
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    options |= {"method": "prune-heads", "keep": 0.5}
+    before = compress(model, **options).evaluation.damage
+    assert compress(model, finetune=150, **options).evaluation.damage < 0.5 * before
+
+
+def test_a_training_that_goes_wrong_leaves_the_weights_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, material, measurement = measured("bert")
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    before = compress(model, keep=0.5, **options).model.state_dict()
+    monkeypatch.setattr(finetune, "_EMBEDDING_RATE", 1e5)
+    after = compress(model, keep=0.5, finetune=20, **options).model.state_dict()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+def test_where_a_rate_is_too_high_a_lower_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate far above the usual one: at most a look's steps are lost until it is low enough."""
+    model, material, measurement = measured("bert")
+    options: dict[str, Any] = {"text": material, "measurement": measurement, "time_it": False}
+    options |= {"method": "prune-heads", "keep": 0.5}
+    before = compress(model, **options).evaluation.damage
+    monkeypatch.setattr(finetune, "_EMBEDDING_RATE", 0.1)
+    assert compress(model, finetune=150, **options).evaluation.damage < 0.5 * before
+
+
+def test_texts_are_read_in_steps_of_about_512_tokens_and_all_of_them() -> None:
+    ids = torch.arange(20 * 100).view(20, 100)
+    long = torch.arange(2 * 700).view(2, 700)
+    parts = in_small_steps([{"input_ids": ids, "token_type_ids": ids + 1}, {"input_ids": long}])
+    assert [len(part["input_ids"]) for part in parts] == [5, 5, 5, 5, 1, 1]
+    assert torch.equal(torch.cat([part["input_ids"] for part in parts[:4]]), ids)
+    assert all(torch.equal(p["token_type_ids"], p["input_ids"] + 1) for p in parts[:4])
+    images = [{"pixel_values": torch.zeros(3, 3, 16, 16)}]
+    assert in_small_steps(images) == images
 
 
 def test_a_recovery_trains_all_but_tables_of_embeddings_and_the_same_way_again() -> None:
@@ -127,6 +168,26 @@ def test_blocks_are_compared_by_what_the_outputs_feel(family: str) -> None:
     assert most == pytest.approx(float(felt[-1]) * 1e-4 / 2 / len(apart.roots), rel=1e-2)
     assert moved(directions[:, -1], 2e-2) == pytest.approx(4 * most, rel=1e-2)
     assert moved(directions[:, 0], 1e-2) < most
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["bert", "vit"])
+def test_both_models_run_once_tell_blocks_and_damage(family: str) -> None:
+    model, material, measurement = measured(family)
+    smaller = compress(
+        model, text=material, measurement=measurement, keep=0.5, time_it=False
+    ).model.eval()
+    objective = measurement.objective
+    parts = (model, smaller, measurement.sites, objective, material.calibration)
+    inside = InsideMatch(*parts, seed=0)
+    batch = material.calibration[0]
+    apart, damage = inside.and_damage(batch)
+    assert float(apart) == pytest.approx(float(inside(batch)), rel=1e-5)
+    compared = objective.compare(model(**batch), smaller(**batch), batch)
+    assert float(damage) == pytest.approx(
+        float(compared.damage.sum() / compared.units.sum()), rel=1e-4
+    )
+    assert float(apart) > 0 < float(damage)
 
 
 def test_a_model_whose_weights_are_frozen_is_recovered_too() -> None:

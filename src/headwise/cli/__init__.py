@@ -34,7 +34,7 @@ app = typer.Typer(
 app.command("probe")(probe.probe)
 app.command("plan")(plan.plan)
 app.command("inspect")(inspect.inspect)
-app.command("compress")(compress.compress)
+app.command("compress", cls=compress.WithUsualSteps)(compress.compress)
 app.command("report")(report.report)
 app.command("probe-eval")(probe.probe_eval)
 app.add_typer(study.app, name="study")

@@ -7,7 +7,6 @@ attention lost, the layers behind it can make up for, and no weight is added.
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,13 +14,17 @@ from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.comparing import Objective
+from headwise.pretrained.measure.objectives import Embedding
 from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
-from headwise.pretrained.text.written import writes, written
+from headwise.pretrained.text.lessons import in_small_steps, lessons_for
 
 CHECKS = 10  # looks at the batches kept aside
 _ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
-_INSIDE = 0.8  # of the steps match blocks, which costs less; the last ones match outputs
-_TWICE = 2  # how often a batch is read where there is other text
+_INSIDE = 0.8  # of the steps match blocks alone, where a vocabulary makes outputs cost more
+_RATE, _EMBEDDING_RATE = 1.5e-3, 6e-4
+# Blocks against the damage at the start of what embeddings are trained by; it falls to nothing. An
+# embedding is one vector a text, blocks put out one a token: a step tells more by them.
+_BLOCKS = 7.0
 _BETAS = (0.9, 0.99)  # a short training forgets early gradients soon
 
 
@@ -34,15 +37,15 @@ def recover(
     steps: int,
     *,
     seed: int = 0,
-    rate: float = 1.5e-3,
     on_progress: OnProgress = quiet,
 ) -> list[float]:
-    """Adam, matching what the original's blocks put out and then what it does; the loss by step.
+    """Adam, on what the original's blocks put out and on what it does; the loss by step.
 
-    A step changes a weight by about `rate` of the matrices' usual weight. A short text is soon
+    A step changes a weight by about a rate times the matrices' usual weight. A short text is soon
     overfitted, so no batch is read more than twice where the original can write others. Every
-    fifth batch is kept aside, and the weights that do best on some of those stay: the first ones,
-    if nothing does better.
+    fifth batch is kept aside. Where a look at some of those finds nothing better than before,
+    training goes on from the best weights at half the rate; the best ones stay, which are the
+    first, if nothing does better.
     """
     training, aside = every_fifth(batches)
     training, aside = (training, aside) if aside else (batches, batches)
@@ -51,35 +54,45 @@ def recover(
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
         parameter.requires_grad_(id(parameter) in trainable)
-    rate *= _usual_weight(parameters)
+    embeds = isinstance(objective, Embedding)
+    training = in_small_steps(training) if embeds else training
+    rate = (_EMBEDDING_RATE if embeds else _RATE) * _usual_weight(parameters)
     optimiser = torch.optim.Adam(parameters, lr=rate, betas=_BETAS)
-    lessons = _lessons(objective, original, training, steps, seed)
+    lessons = lessons_for(objective, original, training, steps, seed)
     inside = InsideMatch(original, compressed, sites, objective, training, seed)
+    weight = _BLOCKS * _counting_alike(inside, aside) if embeds else 0.0
     losses = []
     best = _Best(parameters)
 
-    def look() -> None:
+    def improved() -> bool:
         with torch.no_grad():
-            best.see(float(_mismatch_on(objective, original, compressed, aside)))
+            return best.see(float(_mismatch_on(objective, original, compressed, aside)))
 
-    look()
+    def mismatch(batch: dict[str, Tensor], step: int) -> Tensor:
+        if embeds:
+            apart, damage = inside.and_damage(batch)
+            return damage + weight * (1 - step / steps) ** 2 * apart
+        if step < _INSIDE * steps:
+            return inside(batch)
+        return _mismatch_on(objective, original, compressed, [batch])
+
+    improved()
     for step in range(steps):
         warm_up = min(1.0, (step + 1) / max(1.0, 0.1 * steps))
         optimiser.param_groups[0]["lr"] = rate * warm_up * (1 - step / steps)
         batch = next(lessons)
         with torch.enable_grad():
-            loss = (
-                inside(batch)
-                if step < _INSIDE * steps
-                else _mismatch_on(objective, original, compressed, [batch])
-            )
+            loss = mismatch(batch, step)
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         losses.append(float(loss.detach()))
-        if (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps:
-            look()
+        looks = (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps
+        if looks and not improved():
+            best.restore()
+            optimiser.state.clear()
+            rate /= 2
         on_progress((step + 1) / steps, "recovering")
     best.restore()
     compressed.requires_grad_(True)
@@ -91,16 +104,31 @@ class _Best:
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self._parameters, self._loss = parameters, float("inf")
+        self._keep()
 
-    def see(self, loss: float) -> None:
-        if loss < self._loss:
+    def see(self, loss: float) -> bool:
+        """Whether this is the smallest; no number is not."""
+        smaller = loss < self._loss
+        if smaller:
             self._loss = loss
-            self._values = [parameter.detach().clone() for parameter in self._parameters]
+            self._keep()
+        return smaller
+
+    def _keep(self) -> None:
+        self._values = [parameter.detach().clone() for parameter in self._parameters]
 
     @torch.no_grad()
     def restore(self) -> None:
         for parameter, value in zip(self._parameters, self._values, strict=True):
             parameter.copy_(value)
+
+
+@torch.no_grad()
+def _counting_alike(inside: InsideMatch, batches: list[dict[str, Tensor]]) -> float:
+    """How many times what lies between the blocks is the damage."""
+    pairs = [inside.and_damage(batch) for batch in batches]
+    apart, damage = (float(torch.stack(each).sum()) for each in zip(*pairs, strict=True))
+    return damage / apart if apart > 0 else 0.0
 
 
 def _mismatch_on(
@@ -115,27 +143,6 @@ def _mismatch_on(
         compared = objective.compare(target, compressed(**inputs), inputs)
         losses.append(compared.damage.sum() / compared.units.sum())
     return torch.stack(losses).mean()
-
-
-def _lessons(
-    objective: Objective,
-    original: Any,
-    batches: list[dict[str, Tensor]],
-    steps: int,
-    seed: int,
-) -> Iterator[dict[str, Tensor]]:
-    """A batch a step: the given ones in random order, at most twice each, and evenly between them
-    what the original writes; where it writes nothing, the given ones again and again."""
-    rng = np.random.default_rng([seed, 3])
-    own = written(original, batches, seed) if writes(objective, batches) else None
-    given = steps if own is None else min(steps, _TWICE * len(batches))
-    order: list[int] = []
-    for step in range(steps):
-        if own is not None and (step + 1) * given // steps == step * given // steps:
-            yield next(own)
-            continue
-        order = order or list(rng.permutation(len(batches)))
-        yield batches[order.pop()]
 
 
 def _usual_weight(parameters: list[nn.Parameter]) -> float:

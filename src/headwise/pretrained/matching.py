@@ -45,7 +45,21 @@ class InsideMatch:
         (inputs,) = to_device([batch], self.device)
         with torch.no_grad():
             wanted = _put_out(self.original, self.blocks, inputs)
-        found = _put_out(self.compressed, self.blocks, inputs)
+        return self._apart(wanted, _put_out(self.compressed, self.blocks, inputs))
+
+    def and_damage(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The same and, as both models are then run to their end, the damage a unit."""
+        (inputs,) = to_device([batch], self.device)
+        wanted: dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
+        with torch.no_grad(), _watched(self.original, self.blocks, wanted):
+            target = self.original(**inputs)
+        with _watched(self.compressed, self.blocks, found):
+            outputs = self.compressed(**inputs)
+        compared = self.objective.compare(target, outputs, inputs)
+        return self._apart(wanted, found), compared.damage.sum() / compared.units.sum()
+
+    def _apart(self, wanted: dict[str, Tensor], found: dict[str, Tensor]) -> Tensor:
         apart = [
             ((found[path] - wanted[path]).float() @ root).square().sum(-1).mean() / 2
             for path, root in self.roots.items()
