@@ -28,13 +28,7 @@ from headwise.pretrained.model.mode import evaluating, narrowed, rounded
 from headwise.pretrained.model.opening import Subject, opened
 from headwise.pretrained.model.saving import check_reopens
 from headwise.pretrained.model.smaller import smaller_model
-from headwise.pretrained.plan.goal import (
-    Goal,
-    check_reachable,
-    check_share,
-    keeps_its_share,
-    opened_plan,
-)
+from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, opened_plan
 from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
@@ -232,10 +226,7 @@ def _chosen(
     if goal.searches:
         plan = smallest_plan(model, known, material, goal, searching)
     else:
-        plan = goal.plan_for(model, known)
-        if known is not measurement and not keeps_its_share(plan, known):
-            # Of a model with few sizes, what the standard one shows may mislead at this one.
-            known, plan = measurement, goal.plan_for(model, measurement)
+        known, plan = goal.plan_after(model, known, measurement)
     check_plan(plan, known.identity, known.sites)
     if goal.plan is None and not goal.searches:
         check_share(plan, known)

@@ -94,6 +94,19 @@ class Goal:
         budget = self._budget(model, measurement)
         return make_plan(measurement, budget, self.method, self.uniform, self.fast)
 
+    def plan_after(
+        self, model: Any, tried: Measurement, untried: Measurement
+    ) -> tuple[Measurement, CompressionPlan]:
+        """The plan by what trying cuts showed, and what it is made from.
+
+        Of a model with few sizes, what the standard one shows may mislead at another: a plan that
+        misses its share is made without it.
+        """
+        plan = self.plan_for(model, tried)
+        if tried is untried or keeps_its_share(plan, tried):
+            return tried, plan
+        return untried, self.plan_for(model, untried)
+
     def _budget(self, model: Any, measurement: Measurement) -> Budget:
         if self.keep is not None:
             return Budget(self.keep)
