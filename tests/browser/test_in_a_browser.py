@@ -128,8 +128,8 @@ def test_an_address_opens_a_head_and_its_twin(browser: Any, pages: dict[str, Pat
         assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 2"
         assert tab.locator("#pinned .curve circle").count() == 3
         assert tab.locator("#pinned .small-figure").count() == 3  # spectrum and reach, too
-        tab.locator("#pinned a").click()
-        assert tab.locator("#pinned h3").inner_text() == "Layer 1, head 3"
+        tab.locator("#pinned a").click()  # the page hears of the new address a little later
+        tab.locator("#pinned h3", has_text="Layer 1, head 3").wait_for()
         tab.locator("#measure").select_option("size_at_1pct")
         assert tab.locator("#L1H2").inner_text() == "10"
 
