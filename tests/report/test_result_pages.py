@@ -1,15 +1,19 @@
 """Pages of plans, compressions and witnesses, and the index's links, as data."""
 
+import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
+import vl_convert
 
 from headwise.allocation.plan_file import AllocationPlan
 from headwise.build import frontier, retrieval, witness
 from headwise.nets import AttentionShape, ClassTokenNet, ClassTokenShape
 from headwise.report.build import report
-from headwise.report.compression import charts
+from headwise.report.compression import bars, charts
 from headwise.report.constructions import frontier_panels
 from headwise.report.pages.content import PageTable
 from headwise.report.plan import in_words
@@ -43,6 +47,25 @@ def test_a_head_that_was_removed_has_its_place_in_the_map() -> None:
     rows = pd.DataFrame(next(iter(drawn["datasets"].values())))
     assert len(rows) == 2 * 4  # all that the model had
     assert rows.loc[rows["head"] == 3, "qk_dim"].isna().all()
+
+
+def test_the_numbers_of_thirty_layers_stand_apart() -> None:
+    sample = sample_compression()
+    layers = [sample.plan.layers[index % 2] for index in range(30)]
+    deep = replace(sample, plan=replace(sample.plan, layers=layers))
+    for figure in bars(deep).values():
+        drawn = ElementTree.fromstring(vl_convert.vegalite_to_svg(figure.to_dict()))
+        texts = drawn.iter("{http://www.w3.org/2000/svg}text")
+        labels = [each for each in texts if (each.text or "").isdigit() and _side(each) > 0]
+        shown = [each for each in labels if each.get("opacity", "1") != "0"]
+        places = [_side(each) for each in shown]
+        assert len(shown) >= 10
+        assert min(right - left for left, right in pairwise(places)) > 14  # two digits and a gap
+
+
+def _side(label: ElementTree.Element) -> float:
+    """How far to the right a label stands; those of the other axis stand left of it."""
+    return float(re.findall(r"-?[\d.]+", label.get("transform", "0"))[0])
 
 
 def test_a_phase_map_counts_only_the_cells_with_too_few_heads() -> None:

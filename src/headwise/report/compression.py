@@ -138,7 +138,8 @@ def bars(result: Compressed) -> dict[str, alt.LayerChart]:
 
 
 def _beside_original(rows: pd.DataFrame, name: str, axis: str) -> alt.LayerChart:
-    x = alt.X("layer:O", title="layer", axis=alt.Axis(labelAngle=0))
+    spaced = alt.Axis(labelAngle=0, labelOverlap="parity", labelSeparation=4)
+    x = alt.X("layer:O", title="layer", axis=spaced)
     base = alt.Chart(rows).encode(x=x, tooltip=told("layer", **{name: ".3~g", "original": ".3~g"}))
     before = base.mark_bar(color=GREY, opacity=0.35).encode(y=alt.Y("original:Q", title=axis))
     after = base.mark_bar(color=BLUE, width={"band": 0.55}).encode(y=alt.Y(f"{name}:Q", title=axis))
