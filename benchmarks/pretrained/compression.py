@@ -91,7 +91,8 @@ class Judge:
         try:
             if goal.cuts_by_curves:  # as `compress` does
                 standard = partial(goal.standard_plan, self.model)
-                measurement = corrected(self.model, measurement, standard, self.calibration)
+                text = self.calibration
+                measurement = corrected(self.model, measurement, standard, text, cache=True)
             plan = goal.plan_for(self.model, measurement)
         except InputError as error:
             return {"refused": str(error)}
