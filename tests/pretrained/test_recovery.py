@@ -10,6 +10,7 @@ from small_models import measured, small_material, small_model
 from torch import Tensor
 
 from headwise.pretrained import compress, finetune
+from headwise.pretrained.looks import Best, set_aside
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.objectives import objective_for
 from headwise.pretrained.text.lessons import in_small_steps
@@ -53,6 +54,32 @@ def test_where_a_rate_is_too_high_a_lower_one_is_found(monkeypatch: pytest.Monke
     before = compress(model, **options).evaluation.damage
     monkeypatch.setattr(finetune, "_EMBEDDING_RATE", 0.1)
     assert compress(model, finetune=150, **options).evaluation.damage < 0.5 * before
+
+
+def test_one_look_that_is_worse_is_waited_for_and_two_in_a_row_are_not() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0]))
+    best = Best([weight])
+    assert best.see(1.0)
+    for value, loss, goes_on in ((2.0, 1.2, True), (3.0, 0.9, True), (4.0, 1.0, True)):
+        weight.data.fill_(value)
+        assert best.see(loss) == goes_on
+    assert not best.see(0.95)  # the second in a row
+    best.restore()
+    assert weight.item() == 3.0
+    assert best.see(1.0)  # counted anew
+    assert not any(map(Best([weight]).see, (float("nan"), float("inf"))))
+    assert not best.see(3.0)
+
+
+def test_what_is_looked_at_is_not_trained_on_and_all_else_is() -> None:
+    batches = [{"input_ids": torch.full((4, 128), n)} for n in range(100)]
+    training, aside = set_aside(batches)
+    names = [{int(batch["input_ids"][0, 0]) for batch in some} for some in (training, aside)]
+    assert not names[0] & names[1]
+    assert len(names[0] | names[1]) == 100
+    assert sum(batch["input_ids"].numel() for batch in aside) == 4096
+    few = batches[:3]
+    assert set_aside(few) == (few, few)  # nothing to spare
 
 
 def test_texts_are_read_in_steps_of_about_512_tokens_and_all_of_them() -> None:

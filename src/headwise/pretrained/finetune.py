@@ -12,16 +12,16 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
+from headwise.pretrained.looks import Best, set_aside
 from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.objectives import Embedding
-from headwise.pretrained.text.calibration import every_fifth, spread, to_device, token_count
+from headwise.pretrained.text.calibration import to_device
 from headwise.pretrained.text.lessons import in_small_steps, lessons_for
 
 CHECKS = 10  # looks at the batches kept aside
-_ASIDE, _LEAST = 4096, 4  # tokens and batches looked at
 _INSIDE = 0.8  # of the steps match blocks alone, where a vocabulary makes outputs cost more
-_RATE, _EMBEDDING_RATE = 1.5e-3, 6e-4
+_RATE, _EMBEDDING_RATE = 1.5e-3, 1.2e-3
 # Blocks against the damage at the start of what embeddings are trained by; it falls to nothing. An
 # embedding is one vector a text, blocks put out one a token: a step tells more by them.
 _BLOCKS = 7.0
@@ -42,14 +42,12 @@ def recover(
     """Adam, on what the original's blocks put out and on what it does; the loss by step.
 
     A step changes a weight by about a rate times the matrices' usual weight. A short text is soon
-    overfitted, so no batch is read more than twice where the original can write others. Every
-    fifth batch is kept aside. Where a look at some of those finds nothing better than before,
-    training goes on from the best weights at half the rate; the best ones stay, which are the
-    first, if nothing does better.
+    overfitted, so no batch is read more than twice where the original can write others. Some
+    batches are kept aside and looked at. A high rate makes it worse for a while and better in the
+    end, when it falls; where it is far worse, or worse at two looks in a row, training goes on from
+    the best weights at half the rate. The best ones stay, the first if nothing does better.
     """
-    training, aside = every_fifth(batches)
-    training, aside = (training, aside) if aside else (batches, batches)
-    aside = spread(aside, max(_LEAST, round(_ASIDE * len(aside) / token_count(aside))))
+    training, aside = set_aside(batches)
     parameters = _trained(compressed, sites)
     trainable = {id(parameter) for parameter in parameters}
     for parameter in compressed.parameters():
@@ -62,9 +60,9 @@ def recover(
     inside = InsideMatch(original, compressed, sites, objective, training, seed)
     weight = _BLOCKS * _counting_alike(inside, aside) if embeds else 0.0
     losses = []
-    best = _Best(parameters)
+    best = Best(parameters)
 
-    def improved() -> bool:
+    def look() -> bool:
         with torch.no_grad():
             return best.see(float(_mismatch_on(objective, original, compressed, aside)))
 
@@ -76,7 +74,7 @@ def recover(
             return inside(batch)
         return _mismatch_on(objective, original, compressed, [batch])
 
-    improved()
+    look()
     for step in range(steps):
         warm_up = min(1.0, (step + 1) / max(1.0, 0.1 * steps))
         optimiser.param_groups[0]["lr"] = rate * warm_up * (1 - step / steps)
@@ -89,7 +87,7 @@ def recover(
         optimiser.step()
         losses.append(float(loss.detach()))
         looks = (step + 1) % max(1, steps // CHECKS) == 0 or step + 1 == steps
-        if looks and not improved():
+        if looks and not look():
             best.restore()
             optimiser.state.clear()
             rate /= 2
@@ -97,30 +95,6 @@ def recover(
     best.restore()
     compressed.requires_grad_(True)
     return losses
-
-
-class _Best:
-    """The parameters' values at the smallest loss seen so far."""
-
-    def __init__(self, parameters: list[nn.Parameter]) -> None:
-        self._parameters, self._loss = parameters, float("inf")
-        self._keep()
-
-    def see(self, loss: float) -> bool:
-        """Whether this is the smallest; no number is not."""
-        smaller = loss < self._loss
-        if smaller:
-            self._loss = loss
-            self._keep()
-        return smaller
-
-    def _keep(self) -> None:
-        self._values = [parameter.detach().clone() for parameter in self._parameters]
-
-    @torch.no_grad()
-    def restore(self) -> None:
-        for parameter, value in zip(self._parameters, self._values, strict=True):
-            parameter.copy_(value)
 
 
 @torch.no_grad()
