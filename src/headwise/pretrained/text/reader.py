@@ -1,7 +1,6 @@
 """How a model reads text: in windows or passages, in halves, masked, as many at once as fit."""
 
 import inspect
-import re
 from typing import Any
 
 from torch import Tensor
@@ -20,10 +19,11 @@ from headwise.pretrained.text.calibration import (
 from headwise.pretrained.text.limits import DECODER_LENGTH, longest_input
 from headwise.pretrained.text.masking import mask_tokens
 from headwise.pretrained.text.numbering import Numbering
+from headwise.pretrained.text.paragraphs import paragraphs
 
 FEW = 5  # documents: with fewer, every sequence counts as one
 _LETTERS = 4  # about as many as a token has
-_PARAGRAPH, _BROKEN, _LIST = 40, 100, 2048  # letters: a paragraph's least, a broken line's most
+_PARAGRAPH = 40  # letters: what is shorter is a title or a name
 _LOGITS_AT_ONCE = 2**24  # bounds a batch by what its predictions take: 64 MB of float32
 
 
@@ -152,27 +152,13 @@ def passages(numbers: Numbering, texts: list[str], length: int) -> list[Piece]:
     """What an encoder reads: every paragraph, and every document's beginning, as an input alone."""
     inputs: list[tuple[int, str]] = []
     for number, text in enumerate(texts):
-        parts = [part for part in _paragraphs(text) if len(part) >= _PARAGRAPH]
+        parts = [part for part in paragraphs(text) if len(part) >= _PARAGRAPH]
         inputs += [(number, each) for each in ([text, *parts] if len(parts) > 1 else [text])]
     pieces = [
         Piece(number, closed(ids, length))
         for (number, _), ids in zip(inputs, numbers([each for _, each in inputs]), strict=True)
     ]
     return [piece for piece in pieces if len(piece.ids) >= SHORTEST]
-
-
-def _paragraphs(text: str) -> list[str]:
-    """The lines; where blank lines part the text, short lines between two of these are one
-    paragraph: broken by hand, verse, a speech, code. Alone they would be pieces of sentences. Very
-    many of them are a list.
-    """
-    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text)]
-    found: list[str] = []
-    for lines in blocks:
-        broken = len(blocks) > 1 and max(map(len, lines), default=0) <= _BROKEN
-        whole = "\n".join(lines)
-        found += [whole] if broken and len(whole) <= _LIST else lines
-    return found
 
 
 def closed(ids: list[int], length: int) -> list[int]:
