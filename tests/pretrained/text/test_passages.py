@@ -47,6 +47,8 @@ def test_a_list_is_read_line_by_line(between: str) -> None:
     items = [textwrap.shorten(each, draw.randint(45, 95), placeholder="") for each in PARAGRAPHS]
     assert paragraphs(between.join(items)) == items
     assert paragraphs("\n".join(items[:90]) + "\n\n" + "\n".join(items[90:])) == items
+    log = [f"2026-11-19 12:{n:02}:07 worker {n:02} has read {n * 37:05} tokens" for n in range(60)]
+    assert paragraphs("\n".join(log)) == log
     molecules = ["C1" * draw.randint(20, 40) + "O" for _ in range(50)]
     assert paragraphs("\n".join(molecules)) == molecules
 

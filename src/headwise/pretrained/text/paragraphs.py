@@ -17,7 +17,7 @@ _LONGEST = 2048  # letters: more in short lines is a list
 _WORD = 25  # letters: what is longer is no word, and may stand on a line of its own
 _MARKS = " \t>|*#/-•"  # before a line: quoted, listed, commented out
 _USUAL = 95  # per cent of the lines: a few may be wider than they should
-_LEAST = 1 / 3  # of the lines: in a list some end there by chance
+_LEAST = 1 / 4  # of the lines: in a list some end there by chance
 
 
 def paragraphs(text: str) -> list[str]:
@@ -43,7 +43,8 @@ def _width(blocks: list[list[str]]) -> float | None:
     """How wide lines are that were broken by hand; None if they were not."""
     sizes = [len(line) for lines in blocks for line in lines]
     width = float(np.percentile(sizes, _USUAL)) if sizes else inf
-    broken = sum(_broken(*both, width) for lines in blocks for both in pairwise(lines))
+    both = [neighbours for lines in blocks for neighbours in pairwise(lines)]
+    broken = sum(_broken(*each, width) and _goes_on(each[1]) for each in both)
     return width if width <= _WIDEST and broken >= _LEAST * len(sizes) else None
 
 
@@ -56,6 +57,12 @@ def _rejoined(lines: list[str], width: float) -> list[str]:
         else:
             found.append(following)
     return found
+
+
+def _goes_on(line: str) -> bool:
+    """In the middle of a sentence: lines of a log may be equally wide, and begin anew each."""
+    first = line.lstrip(_MARKS)[0]
+    return first.isalpha() and not first.isupper()
 
 
 def _broken(line: str, following: str, width: float) -> bool:
