@@ -9,10 +9,11 @@ import torch
 from small_models import measured, small_material, small_model
 from torch import Tensor
 
-from headwise.pretrained import compress, finetune
-from headwise.pretrained.looks import Best, set_aside
-from headwise.pretrained.matching import InsideMatch
+from headwise.pretrained import compress
 from headwise.pretrained.measure.objectives import objective_for
+from headwise.pretrained.recovery import finetune
+from headwise.pretrained.recovery.looks import Best, set_aside
+from headwise.pretrained.recovery.matching import InsideMatch
 from headwise.pretrained.text.lessons import in_small_steps
 from headwise.pretrained.text.written import writes, written
 

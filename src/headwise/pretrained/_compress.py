@@ -21,7 +21,6 @@ from headwise.pretrained.checks import (
 from headwise.pretrained.closeup.sizes import sizes_to_choose
 from headwise.pretrained.closeup.texts import continuations
 from headwise.pretrained.compressed import Compressed
-from headwise.pretrained.finetune import recover
 from headwise.pretrained.measure.certificate import certify
 from headwise.pretrained.measure.measurement import Measurement, measure_model
 from headwise.pretrained.model.mode import evaluating, narrowed, rounded
@@ -32,6 +31,7 @@ from headwise.pretrained.plan.goal import Goal, check_reachable, check_share, op
 from headwise.pretrained.plan.make import reductions_of
 from headwise.pretrained.plan.plan_file import CompressionPlan, check_plan
 from headwise.pretrained.pooling import pool_of
+from headwise.pretrained.recovery.finetune import recover
 from headwise.pretrained.search import smallest_plan
 from headwise.pretrained.text.calibration import Material, Sample, few_tokens
 from headwise.pretrained.text.material import (

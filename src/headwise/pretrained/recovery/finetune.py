@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from headwise.core.progress import OnProgress, quiet
 from headwise.pretrained.adapters import AttentionSite
-from headwise.pretrained.looks import Best, set_aside
-from headwise.pretrained.matching import InsideMatch
 from headwise.pretrained.measure.comparing import Objective
 from headwise.pretrained.measure.objectives import Embedding
+from headwise.pretrained.recovery.looks import Best, set_aside
+from headwise.pretrained.recovery.matching import InsideMatch
 from headwise.pretrained.text.calibration import to_device
 from headwise.pretrained.text.lessons import in_small_steps, lessons_for
 

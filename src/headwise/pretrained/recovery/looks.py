@@ -43,6 +43,7 @@ class Best:
 
     @torch.no_grad()
     def restore(self) -> None:
+        """Give the parameters those values again."""
         self._missed = 0
         for parameter, value in zip(self._parameters, self._values, strict=True):
             parameter.copy_(value)

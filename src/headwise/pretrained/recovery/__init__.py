@@ -1,0 +1,1 @@
+"""Train a smaller model to give the original's outputs again."""
