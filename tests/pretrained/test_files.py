@@ -194,6 +194,20 @@ def test_a_uniform_budget_of_half_the_heads_keeps_half_the_heads() -> None:
     assert result.model.config.num_attention_heads == 3
 
 
+@pytest.mark.parametrize(("name", "heads"), [("llama", 4), ("gemma3", 4), ("mistral", 5)])
+def test_a_uniform_result_has_a_number_of_heads_that_the_configuration_takes(
+    name: str, heads: int, tmp_path: Path
+) -> None:
+    """Five of six: Llama's and Gemma's stock configurations ask that they divide the width, 48."""
+    sizes = {"hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 6, "head_dim": 8}
+    model = small_model(name, **sizes)
+    material = small_material(model)
+    result = compress(model, text=material, keep=0.9, uniform=True, time_it=False)
+    result.model.save_pretrained(tmp_path / "stock")
+    stock = type(model).from_pretrained(tmp_path / "stock")
+    assert stock.config.num_attention_heads == heads
+
+
 def test_a_family_that_cannot_be_uniform_in_stock_transformers_is_told_so() -> None:
     from headwise.pretrained.plan.uniform import stock_reason
 

@@ -78,8 +78,22 @@ def uniform_plan(measurement: Measurement, budget: Budget) -> CompressionPlan:
 
 
 def _candidates(measurement: Measurement) -> list[tuple[int, int, int]]:
-    site = measurement.sites[0]
-    uniform = FAMILIES[measurement.identity["model_type"]].uniform
-    counts = range(1, site.kv_heads + 1)
-    dims = range(1, site.head_dim + 1) if uniform == "sizes" else (site.head_dim,)
+    site, family = measurement.sites[0], measurement.identity["model_type"]
+    counts = [count for count in range(1, site.kv_heads + 1) if _expressible(family, site, count)]
+    sizes = FAMILIES[family].uniform == "sizes"
+    dims = range(1, site.head_dim + 1) if sizes else (site.head_dim,)
     return [(count, dim, dim) for count in counts for dim in dims]
+
+
+def _expressible(family: str, site: AttentionSite, count: int) -> bool:
+    """Whether the stock configuration takes so many key heads: Llama's and Gemma's ask that heads
+    divide the hidden size, though they say themselves how large a head is."""
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers import AutoConfig
+
+    heads = {"num_attention_heads": count * site.group_size, "num_key_value_heads": count}
+    try:
+        AutoConfig.for_model(family, hidden_size=site.hidden, head_dim=site.head_dim, **heads)
+    except (ValueError, StrictDataclassError):
+        return False
+    return True
